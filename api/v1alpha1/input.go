@@ -4,7 +4,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Input is a file that is in the script's directory before the script starts.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact), has(self.url)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact or url"
+// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact), has(self.url), has(self.upload)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload"
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.?optional.orValue(false)",fieldPath=".optional",message="an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch"
 type Input struct {
 	// Name is what the file is called in the script's directory.
@@ -49,8 +49,15 @@ type Input struct {
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('file:')",message="the url must not be a file: put the path of a file that every execute node has into the script"
 	URL string `json:"url,omitempty"`
 
+	// Upload takes the file from what was uploaded into this namespace, by htcd submit --input or htcd upload:
+	// sha256: and the SHA-256 of its content. It is kept while an HTCJob or HTCWorkflow names it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=71
+	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[a-f0-9]{64}$')",message="the upload must be sha256: and 64 digits of 0-9 and a-f, as htcd upload prints it"
+	Upload string `json:"upload,omitempty"`
+
 	// Optional lets the jobs start without the file where there is none: the
-	// ConfigMap, the Secret, the key or the artifact does not exist, or the HTCJob has
+	// ConfigMap, the Secret, the key, the upload or the artifact does not exist, or the HTCJob has
 	// ended without bringing the file. Jobs that failed bring none.
 	// +optional
 	Optional bool `json:"optional,omitempty"`

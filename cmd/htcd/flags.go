@@ -64,6 +64,10 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 	setting.Size(f, &o.MaxOutput, "max-output", "1Gi", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")
 	setting.Size(f, &o.MaxInput, "max-input", "1Gi", "largest `size` of the inputs of one HTCJob, in whole Mi, counted for each job that gets them, as HTCondor copies them for each; 0: no limit")
 	setting.Size(f, &o.KeepFree, "keep-free", "0", "`size` that jobs' output leaves free on the volume of --data; 0: a tenth of it, 1Gi at most")
+	setting.Size(f, &o.UploadQuota, "upload-quota", "20Gi",
+		"`size` of the files that users of one namespace may have uploaded, in whole Mi; 0: no limit")
+	setting.Int(f, &o.UploadFiles, "upload-files", 10_000, 0, operator.MostJobs,
+		"how many files these may be; 0: no limit")
 	setting.Int(f, &o.Fetchers, "fetchers", 2, 1, 100, "HTCJobs whose output is fetched in parallel, from each schedd")
 
 	setting.Text(f, &o.LogsPodImage, "logs-pod-image", "", operator.PodImage, "htcd's own `image`, for the Pods of spec.logsPod, whose log is the jobs' output; needs deploy/components/logs-pod; empty: no such Pods")

@@ -128,6 +128,8 @@ var wrong = map[string][]string{
 	"token":                    {"A b", "a/b/c", "a/"},
 	"token-file":               {"a\nb"},
 	"user":                     {"a\nb"},
+	"upload-files":             {"-1", "many"},
+	"upload-quota":             {"-1Gi", "1", "2Pi"},
 	"url":                      {"host", "ftp://host/x", "http://user:hunter2@host/", "http://host/?a"},
 	"workers":                  {"0", "-1", "1001", "1000000000", "99999999999999999999", "four", ""},
 	"workflow":                 {"A b"},

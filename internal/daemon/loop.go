@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
+	"htc.cern.ch/htcd/internal/inputs/uploads"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/kueue"
@@ -46,6 +47,7 @@ type loop struct {
 	condor      *schedd.Client
 	asked       *reconciler.Shared
 	shares      *output.Shares // of output's room
+	uploads     *uploads.Store
 	staged      *output.Shares
 	matching    *matching.Watch
 	feeds       feeds
@@ -115,11 +117,12 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	var err error
 	accounts := d.o.accounts()
 	l := &loop{
-		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched, v1alpha1.Ours),
-		secrets:    secrets.NewWatcher(d.core, accounts),
-		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
-		recorder:   broadcaster.NewRecorder(scheme, "htcd"),
-		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
+		informer:         d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched, v1alpha1.Ours),
+		workflowInformer: d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched, v1alpha1.Ours),
+		secrets:          secrets.NewWatcher(d.core, accounts),
+		jobSecrets:       jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		recorder:         broadcaster.NewRecorder(scheme, "htcd"),
+		close:            func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	if l.pools, err = d.newPools(); err != nil {
 		return nil, errors.Join(err, l.close())
@@ -148,6 +151,9 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		site.CallbackCA, site.CallbackAlso = own.Text(), true
 	}
 	l.shares, l.staged = d.o.shares()
+	if l.uploads, err = d.newUploads(l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
 	l.asked = reconciler.NewShared(condor, l.credentials, book, d.o.most(), time.Now)
 	if l.feeds, err = d.newFeeds(l.condor); err != nil {
 		return nil, errors.Join(err, l.close())
@@ -164,7 +170,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Events:      apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
 		Ledger:      book,
 		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

@@ -64,6 +64,8 @@ type Options struct {
 	MaxOutput     resource.QuantityValue
 	MaxInput      resource.QuantityValue
 	KeepFree      resource.QuantityValue
+	UploadQuota   resource.QuantityValue
+	UploadFiles   int
 	HistoryKept   time.Duration
 	Fetchers      int
 	LogsPodImage  string

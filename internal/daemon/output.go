@@ -44,7 +44,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
 	})
 	server := aggregate.Server{
-		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log, Source: reader, Shells: d.shells(l, book, reader),
+		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log, Source: reader, Shells: d.shells(l, book, reader), Uploads: l.uploads,
 	}
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return server.FrontProxy.Run(ctx, d.core) })

@@ -59,7 +59,7 @@ func (o Options) nodeStore() output.Store {
 func (o Options) shares() (kept, staged *output.Shares) {
 	keep := o.KeepFree.Value()
 	kept = o.store().NewShares(keep, time.Now)
-	kept.Kept, kept.Alone = append(kept.Kept, o.nodeStore().Root), o.Namespace != ""
+	kept.Kept, kept.Alone = append(kept.Kept, o.nodeStore().Root, o.uploadDir()), o.Namespace != ""
 	staged = &output.Shares{
 		Volume:  func() (free, size output.Room, err error) { return output.Volume(o.stagingDir()) },
 		Reserve: func(size output.Room) output.Room { return output.ReserveOfStaged(keep, size) },
@@ -74,7 +74,6 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
-	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched, v1alpha1.Ours)
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Actors: d.o.Submitters,
@@ -83,7 +82,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
 		Ledger: book, Shared: l.asked, Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),
 		Matching: l.matching, Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
-		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
+		JobSecrets: l.jobSecrets, Uploads: l.uploads, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
 		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
 	})

@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/inputs/uploads"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -64,19 +65,24 @@ func HasArtifacts(spec v1alpha1.HTCJobSpec) bool {
 
 func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 	sources := 0
-	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil, in.Artifact != "", in.URL != ""} {
+	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil, in.Artifact != "", in.URL != "", in.Upload != ""} {
 		if named {
 			sources++
 		}
 	}
 	if sources != 1 {
-		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact or url), found %d", sources)
+		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload), found %d", sources)
 	}
 	switch {
 	case in.URL != "" && in.Optional:
 		return schedd.Refusal("an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch")
 	case in.URL != "":
 		return nil // schedd checks it
+	case in.Upload != "":
+		if _, err := uploads.Digest(in.Upload); err != nil {
+			return schedd.Refusal("%w", err)
+		}
+		return nil
 	case in.ConfigMapKeyRef != nil:
 		return checkKey(*in.ConfigMapKeyRef, keyOfRE)
 	case in.SecretKeyRef != nil:

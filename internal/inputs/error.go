@@ -7,6 +7,7 @@ const (
 	ReasonConfigMapNotFound    = "ConfigMapNotFound"
 	ReasonConfigMapForbidden   = "ConfigMapForbidden"
 	ReasonConfigMapKeyNotFound = "ConfigMapKeyNotFound"
+	ReasonUploadNotFound       = "UploadNotFound"
 	ReasonHTCJobNotFound       = "HTCJobNotFound"
 	ReasonHTCJobNotEnded       = "HTCJobNotEnded"
 	ReasonHTCJobFailed         = "HTCJobFailed"

@@ -19,6 +19,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
+	"htc.cern.ch/htcd/internal/inputs/uploads"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -32,10 +33,11 @@ type world struct {
 	failed  map[int]bool
 	asked   []string // ConfigMaps
 	store   output.Store
+	uploads uploads.Store
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, jobs: map[string]*v1alpha1.HTCJob{}, maps: map[string]*corev1.ConfigMap{}, secrets: map[string]string{}, store: output.Store{Root: t.TempDir()}}
+	return &world{t: t, jobs: map[string]*v1alpha1.HTCJob{}, maps: map[string]*corev1.ConfigMap{}, secrets: map[string]string{}, store: output.Store{Root: t.TempDir()}, uploads: uploads.Store{Root: t.TempDir()}}
 }
 
 func (w *world) HTCJob(_, name string) *v1alpha1.HTCJob { return w.jobs[name] }
@@ -70,7 +72,7 @@ func (w *world) Version(_ context.Context, _, name string) (string, error) {
 }
 
 func (w *world) bringer() Bringer {
-	return Bringer{ConfigMaps: w, Secrets: w, Jobs: w, Store: w.store, Max: 1 << 20}
+	return Bringer{ConfigMaps: w, Secrets: w, Jobs: w, Store: w.store, Uploads: &w.uploads, Max: 1 << 20}
 }
 
 // ended adds an HTCJob that has succeeded, whose procs left these files of the name out.
@@ -251,6 +253,7 @@ func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 	dir.Path = "dir"
 	below := from("prep", 0)
 	below.Path = "out/below"
+	noUpload := uploads.Prefix + strings.Repeat("0", 64)
 	for name, c := range map[string]struct {
 		in            v1alpha1.Input
 		kind, message string
@@ -262,6 +265,8 @@ func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 		"no key":                           {v1alpha1.Input{ConfigMapKeyRef: key("large", "b")}, "ConfigMapKeyNotFound", "no key b"},
 		"too large for all":                {v1alpha1.Input{ConfigMapKeyRef: key("large", "a")}, "Refused", "3 MiB, counted for each of 3 jobs, are more than the 1 MiB that one HTCJob may bring here (--max-input): let the jobs fetch it"},
 		"no Secret":                        {v1alpha1.Input{SecretKeyRef: key("none", "a")}, "SecretNotFound", "there is none"},
+		"no upload":                        {v1alpha1.Input{Upload: noUpload}, "UploadNotFound", "there is no upload " + noUpload + " in this namespace"},
+		"no upload, if optional":           {v1alpha1.Input{Upload: noUpload, Optional: true}, "ok", ""},
 		"no HTCJob":                        {v1alpha1.Input{JobRef: from("none", 0), Optional: true}, "HTCJobNotFound", "there is no HTCJob none in this namespace"},
 		"one that is being deleted":        {v1alpha1.Input{JobRef: from("deleted", 0)}, "HTCJobNotFound", "is being deleted"},
 		"one that runs":                    {v1alpha1.Input{JobRef: from("running", 0), Optional: true}, "HTCJobNotEnded", "the HTCJob running has not ended"},

@@ -34,6 +34,12 @@ type Store interface {
 	Open(a output.Attempt, proc int, file string) (*os.File, error)
 }
 
+// Uploads knows the files that users have uploaded.
+type Uploads interface {
+	// Path is where an upload is, if there is one. The file never changes.
+	Path(namespace, name string) (string, error)
+}
+
 // Bringer brings inputs.
 type Bringer struct {
 	ConfigMaps ConfigMaps
@@ -41,6 +47,7 @@ type Bringer struct {
 	Jobs       Jobs
 	Store      Store
 	Artifacts  *artifact.Turn
+	Uploads    Uploads
 	Max        int64    // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
 	Missing    string   // name of the input that was waited for: while it still is, no other is asked for
 	Items      []string // of the procs, as lines NAME=value; none: they have no items
@@ -68,6 +75,7 @@ type file struct {
 	version string // of a Secret's object, in place of a digest of its content; empty: none
 	content []byte
 	open    func() (io.ReadCloser, error) // in place of content
+	link    *upload                       // in place of both
 }
 
 // Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, ErrStopped, or
@@ -97,6 +105,9 @@ func (b Bringer) resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 			err = r.add(in, shared, f, missing)
 		case in.SecretKeyRef != nil:
 			f, missing := read.secret(*in.SecretKeyRef)
+			err = r.add(in, shared, f, missing)
+		case in.Upload != "":
+			f, missing := b.upload(job.Namespace, in.Upload)
 			err = r.add(in, shared, f, missing)
 		case in.JobRef != nil:
 			s := Judge(in.JobRef.Name, get(in.JobRef.Name))
@@ -183,7 +194,7 @@ func (b Bringer) addKeys(r *Ready, read *reading, in v1alpha1.Input, queue int) 
 func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 	if missing, is := errors.AsType[*Waiting](err); is && in.Optional {
 		switch missing.Reason {
-		case ReasonConfigMapNotFound, ReasonConfigMapKeyNotFound, jobsecrets.ReasonNotFound, jobsecrets.ReasonNoKey:
+		case ReasonConfigMapNotFound, ReasonConfigMapKeyNotFound, ReasonUploadNotFound, jobsecrets.ReasonNotFound, jobsecrets.ReasonNoKey:
 			return nil
 		}
 	}
@@ -193,7 +204,9 @@ func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 		}
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	f.path, f.size = path.Join(dir, in.Name), int64(len(f.content))
+	if f.path = path.Join(dir, in.Name); f.link == nil {
+		f.size = int64(len(f.content))
+	}
 	r.files = append(r.files, *f)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -86,13 +87,22 @@ func (r *Ready) Needs() output.Room {
 	}
 	needs, list := output.Room{}, int64(0)
 	for _, f := range r.files {
-		needs, list = needs.Plus(output.FileRoom(f.size)), list+int64(len(f.path)+len(f.version)+listedSize)
+		room := output.FileRoom(f.size)
+		if f.link != nil { // it is there already
+			room = output.Room{}
+		}
+		needs, list = needs.Plus(room), list+int64(len(f.path)+len(f.version)+listedSize)
 	}
 	return needs.Plus(output.FileRoom(list)).Plus(output.Room{Files: int64(r.procs)})
 }
 
 // write writes the file, below a directory that exists or whose parent does, and returns the digest of its content.
 func (f file) write(ctx context.Context, name string) (sum string, err error) {
+	if f.link != nil {
+		if err := f.link.at(name); err == nil || !errors.Is(err, syscall.EXDEV) {
+			return f.link.sum, err
+		}
+	}
 	var from io.Reader = bytes.NewReader(f.content)
 	if f.open != nil {
 		source, err := f.open()

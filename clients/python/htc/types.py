@@ -74,6 +74,7 @@ HTCJobSpecInputs = TypedDict(
         "name": "str",
         "optional": "bool",
         "secretKeyRef": "HTCJobSpecInputsSecretKeyRef",
+        "upload": "str",
         "url": "str",
     },
     total=False,

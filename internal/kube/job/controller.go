@@ -56,6 +56,7 @@ type Options struct {
 	ConfigMaps  inputs.ConfigMaps
 	JobSecrets  inputs.Secrets // those that jobs may have
 	Artifacts   inputs.Artifacts
+	Uploads     inputs.Uploads
 	Matching    *matching.Watch // why jobs wait for a slot; run by others
 	Registries  push.Registries // to which outputs are pushed
 	Log         zerolog.Logger

@@ -38,7 +38,7 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	key := job.Namespace + "/" + job.Name
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
-		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Uploads: c.Uploads, Jobs: inputJobs{c}, Store: c.Output,
 		Max: c.Site.MaxInput, Missing: c.waiters.Missing(key), Items: items,
 	}
 	if references := inputs.References(job.Spec); len(references) > 0 {

@@ -54,6 +54,7 @@ type Options struct {
 	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
 	JobOutput   inputs.Store   // that of HTCJobs
 	Artifacts   inputs.Artifacts
+	Uploads     inputs.Uploads
 	Matching    *matching.Watch     // why jobs wait for a slot; run by others
 	Registries  Registries          // to which steps push
 	Ephemeral   artifact.Registries // those from which a deletion takes what was pushed

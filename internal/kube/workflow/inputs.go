@@ -126,7 +126,7 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 		return nil, nil
 	}
 	b := inputs.Bringer{
-		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: c.Jobs, Store: c.JobOutput,
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Uploads: c.Uploads, Jobs: c.Jobs, Store: c.JobOutput,
 		Max: c.Site.MaxInput,
 	}
 	var references []string

@@ -12,12 +12,14 @@
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/history                    the attempts, also of what was deleted, a line of
 //	                                                                               JSON each; without /namespaces/NS of all
 //
+//	GET, PATCH, DELETE .../namespaces/NS/uploads[/sha256:DIGEST]                   files for the inputs of jobs, see serveUploads
+//
 // log/files lists the files of an archive, a line of JSON each. htcjobs/NAME/log/usage is one object: what the jobs have used.
 // log/procs and log/nodes are asked for in pages by limit, with from or after.
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else
-//	                       asks RBAC: get htcjobs/log, htcworkflows/log; list history
+//	                       asks RBAC: get htcjobs/log, htcworkflows/log; list history; list, patch, delete uploads
 //
 // All are the subresource log, which the apiserver treats as long-running; requests for any other, such as archive, it
 // cuts off after a minute. It has already authorised every request that arrives, so only names are checked here. A client

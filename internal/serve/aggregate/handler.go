@@ -68,7 +68,7 @@ func literal(h http.Handler) http.Handler {
 
 func notServed(w http.ResponseWriter, r *http.Request) {
 	writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; and GET [/namespaces/{namespace}]/history", 0, true))
+		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; GET [/namespaces/{namespace}]/history; and GET, PATCH and DELETE of /namespaces/{namespace}/uploads/{name}", 0, true))
 }
 
 func answer(resource string, find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {

@@ -65,6 +65,7 @@ type Server struct {
 	Source      Source
 	Shells      Shells
 	Log         zerolog.Logger
+	Uploads     Uploads
 }
 
 // Serve answers on the listener until ctx ends; answers in progress are then cut off, and clients try again.
@@ -74,6 +75,7 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 		mux := http.NewServeMux()
 		mux.Handle("/", handler)
 		serveExec(mux, s.Shells, s.FrontProxy, s.Log)
+		serveUploads(mux, s.Uploads, s.Log)
 		handler = mux
 	}
 	server := &http.Server{

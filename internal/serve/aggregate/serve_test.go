@@ -113,7 +113,7 @@ func served(t *testing.T, s *source, data map[string]string) (get func(path stri
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() { ended <- proxy.Run(ctx, kube) }()
-	go func() { ended <- Server{certificate, proxy, s, nil, zerolog.Nop()}.Serve(ctx, listener) }()
+	go func() { ended <- Server{certificate, proxy, s, nil, zerolog.Nop(), nil}.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-ended)
