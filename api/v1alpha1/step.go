@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/util/intstr"
+
 // StepName is what a step is called. Its output lies in a directory of that name.
 //
 // +kubebuilder:validation:MinLength=1
@@ -28,6 +30,14 @@ type Step struct {
 	// ForEach makes several jobs of the step, in each sequence, that run side by side.
 	// +optional
 	ForEach *ForEach `json:"forEach,omitempty"`
+
+	// MaxFailures is how many of the step's jobs in a sequence, or of its nodes in spec.graph, may fail: the step counts as succeeded all the
+	// same, and what needs it runs. It is a number, or a part of them such as 5%, rounded up; 0 when absent. It needs forEach, or spec.graph.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 100000 : string(self).matches('^([1-9][0-9]?|100)%$')",message="maxFailures must be a number of jobs from 1 to 100000, such as 20, or a part of them from 1% to 100%, such as 5%"
+	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
 }
 
 // StepWork is the work of a step, wherever it stands in the graph.

@@ -156,6 +156,14 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 			return err
 		}
 	}
+	for _, s := range steps {
+		if s.MayFail > 0 {
+			if _, err := tx.exec(`INSERT INTO tolerated (run, sequence, step, most) SELECT DISTINCT run, sequence, step, ? FROM nodes
+				WHERE run = ? AND step = ? AND sequence >= 0`, s.MayFail, id, s.Number); err != nil {
+				return err
+			}
+		}
+	}
 	return tx.tallyNodes(id)
 }
 

@@ -66,7 +66,7 @@ func TestANodeComesBackAsItWent(t *testing.T) {
 		require.Equal(t, want, got)
 		require.True(t, got.Waiting())
 		steps, _ := tx.Steps("u1", 1)
-		require.Equal(t, []Step{{0, "generate", false, ""}, {1, "simulate", true, ""}, {2, "plot", false, ""}}, steps)
+		require.Equal(t, []Step{{0, "generate", false, "", 0}, {1, "simulate", true, "", 0}, {2, "plot", false, "", 0}}, steps)
 		return err
 	})
 	exit, signal := 3, 9
@@ -190,9 +190,9 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 		steps, err := tx.NodeCounts("u1", 1)
 		require.NoError(t, err)
 		require.Equal(t, []StepCounts{
-			{Step{0, "generate", false, ""}, NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}}},
-			{Step{1, "simulate", true, ""}, NodeCounts{Counts: Counts{Active: 5, Succeeded: 2, Idle: 1}, Futile: 1}},
-			{Step{2, "plot", false, ""}, NodeCounts{Counts: Counts{Active: 1}}},
+			{Step{0, "generate", false, "", 0}, NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}}},
+			{Step{1, "simulate", true, "", 0}, NodeCounts{Counts: Counts{Active: 5, Succeeded: 2, Idle: 1}, Futile: 1}},
+			{Step{2, "plot", false, "", 0}, NodeCounts{Counts: Counts{Active: 1}}},
 		}, steps)
 		require.Equal(t, 8, steps[1].Total())
 		sequences, err := tx.SequenceCounts("u1", 1)
@@ -310,4 +310,31 @@ func BenchmarkNodesOfALargeDAG(b *testing.B) {
 			i++
 		}
 	})
+}
+
+func TestSomeNodesOfAStepMayFailInASequence(t *testing.T) {
+	l, _ := openTemp(t)
+	r, steps, nodes := testDAG("u1", 2) // nodes 1 and 2 are of the step that allows a failure, in sequence 0; 4 and 5 in sequence 1
+	steps[1].MayFail = 1
+	insert(t, l, r)
+	mustWrite(t, l, func(tx *Tx) error { return tx.InsertNodes(r, steps, nodes) })
+	failed, done := func(n *Node) { n.Status = StatusFailed }, func(n *Node) { n.Status = StatusSucceeded }
+	counts := func() (c SequenceCounts) {
+		require.NoError(t, l.Read(t.Context(), func(tx *Tx) (err error) {
+			c, err = tx.SequenceCounts("u1", 1)
+			return err
+		}))
+		return c
+	}
+	set(t, l, map[int]func(*Node){0: done, 1: failed, 3: done, 4: failed, 5: done})
+	require.Equal(t, SequenceCounts{Active: 1, Succeeded: 1}, counts())
+	set(t, l, map[int]func(*Node){2: failed})
+	require.Equal(t, SequenceCounts{Succeeded: 1, Failed: 1}, counts(), "one more than may")
+	set(t, l, map[int]func(*Node){2: func(n *Node) { n.Status = StatusOpen }})
+	require.Equal(t, SequenceCounts{Active: 1, Succeeded: 1}, counts())
+	set(t, l, map[int]func(*Node){2: func(n *Node) { n.Status = StatusFutile }})
+	require.Equal(t, SequenceCounts{Succeeded: 1, Failed: 1}, counts(), "what could not run is no failure that may be")
+	set(t, l, map[int]func(*Node){2: failed})
+	set(t, l, map[int]func(*Node){2: done, 3: failed})
+	require.Equal(t, SequenceCounts{Succeeded: 1, Failed: 1}, counts(), "the other step allows none")
 }

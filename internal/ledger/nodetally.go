@@ -25,8 +25,8 @@ type StepCounts struct {
 	NodeCounts
 }
 
-// SequenceCounts are the sequences of a DAG by their state. One of which a node has failed, or is futile, has failed; one of which all nodes
-// have succeeded has succeeded.
+// SequenceCounts are the sequences of a DAG by their state. One of which more nodes have failed than may, or one is futile, has failed; one of which all
+// others have succeeded has succeeded.
 type SequenceCounts struct{ Active, Succeeded, Failed int }
 
 // tallyNodes counts the nodes that were just inserted; from now on triggers do.

@@ -8,6 +8,7 @@ type Step struct {
 	Name      string
 	Deferred  bool   // only HTCondor decides that one of its jobs has failed: it may run it again
 	Effective string // JSON of v1alpha1.Effective: what its jobs ask for by their pool; empty: not known
+	MayFail   int    // so many of its nodes in each sequence, without that having failed; it is written, and not read
 }
 
 // Steps returns the steps of a DAG in the order of their numbers.

@@ -28,6 +28,7 @@ type DAGStep struct {
 	Description
 	Name           string // of the step, for messages
 	MaxJobs        int    // its nodes in the queue at a time; 0: no limit
+	MayFail        int    // so many of the nodes that one node needs, and that node runs all the same
 	Category       string // of the steps that share MaxJobs, letters and digits; empty: it is the step's alone
 	AbortExitCodes []int  // codes after which a node is not tried again
 	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them

@@ -9,9 +9,9 @@ import (
 	_ "embed"
 )
 
-// DAGMan knows no node that runs however its parents have ended. Those parents, and all before them, are successes to it in any case: POST scripts
-// note their failures, and PRE scripts skip what comes after one, or let it fail where nothing that runs in any case depends on it. The last node of
-// such a DAG, which is no job, fails if anything has, and so does the DAG.
+// DAGMan knows no node that runs however its parents have ended, or though some of them have failed. Those parents are successes to it in any case, and
+// so is all before those that may end in any way: POST scripts note their failures, and PRE scripts skip what comes after one, or let it fail where
+// nothing that runs in any case depends on it. The last node of such a DAG, which is no job, fails if anything has, and so does the DAG.
 //
 //	a ──> b ──(ended)──> c        a failed: POST notes it, PRE skips b, c runs, E fails
 //	      └────────────> d        b failed: POST notes it, PRE lets d fail, c runs
@@ -29,7 +29,7 @@ func (g DAG) hidden() []bool {
 	for _, n := range g.Nodes {
 		next = append(next, n.Ended...)
 	}
-	if len(next) == 0 {
+	if len(next) == 0 && !slices.ContainsFunc(g.Steps, func(s DAGStep) bool { return s.MayFail > 0 }) {
 		return nil
 	}
 	hidden := make([]bool, len(g.Nodes))
@@ -40,6 +40,9 @@ func (g DAG) hidden() []bool {
 			hidden[n] = true
 			next = append(append(next, g.Nodes[n].Parents...), g.Nodes[n].Ended...)
 		}
+	}
+	for n, node := range g.Nodes {
+		hidden[n] = hidden[n] || g.Steps[node.Step].MayFail > 0
 	}
 	return hidden
 }
@@ -52,15 +55,23 @@ func (g DAG) gates(b *strings.Builder) {
 	}
 	var ends []int
 	for n, node := range g.Nodes {
-		ends = append(ends, node.Ended...)
+		if ends = append(ends, node.Ended...); g.Steps[node.Step].MayFail > 0 {
+			ends = append(ends, n)
+		}
 		if node.Done {
 			continue
 		}
 		var before strings.Builder
+		of := -1
 		for _, p := range node.Parents {
-			if hidden[p] {
-				before.WriteString(" " + strconv.Itoa(p))
+			if !hidden[p] {
+				continue
 			}
+			if step := g.Nodes[p].Step; step != of { // those of one step stand together
+				of = step
+				fmt.Fprintf(&before, " %d:", g.Steps[step].MayFail)
+			}
+			before.WriteString(" " + strconv.Itoa(p))
 		}
 		what := "fail"
 		if hidden[n] {

@@ -25,9 +25,9 @@ func TestWhatComesBeforeANodeThatRunsInAnyCaseIsASuccessToDAGMan(t *testing.T) {
 	_, gates, _ := strings.Cut(files["flow.dag.new"], "PARENT N1 N2 CHILD N3\n")
 	require.Equal(t, `SCRIPT POST N0 ./gate.sh note 0 $RETURN
 SCRIPT POST N1 ./gate.sh note 1 $RETURN
-SCRIPT PRE N1 ./gate.sh skip 1 0
+SCRIPT PRE N1 ./gate.sh skip 1 0: 0
 PRE_SKIP N1 3
-SCRIPT PRE N3 ./gate.sh fail 3 1
+SCRIPT PRE N3 ./gate.sh fail 3 0: 1
 JOB E s0.sub NOOP
 SCRIPT PRE E ./gate.sh end
 PARENT N1 CHILD E
@@ -36,6 +36,23 @@ MAXJOBS s0 20
 	require.Contains(t, files["flow.dag.new"], "PARENT N1 CHILD N2\n")
 	require.Equal(t, gateBody, files["gate.sh"])
 	require.Contains(t, files, "bad/")
+}
+
+func TestANodeRunsThoughSomeOfThoseItNeedsHaveFailed(t *testing.T) {
+	g := dag()
+	g.Steps[0].MayFail, g.Steps[1].Pulls = 2, nil
+	g.Nodes = []DAGNode{{}, {}, {Done: true}, {Step: 1, Parents: []int{0, 1, 2}}}
+	s, err := g.Render()
+	require.NoError(t, err)
+	_, gates, _ := strings.Cut(unpacked(t, s)["flow.dag.new"], "PARENT N0 N1 N2 CHILD N3\n")
+	require.Equal(t, `SCRIPT POST N0 ./gate.sh note 0 $RETURN
+SCRIPT POST N1 ./gate.sh note 1 $RETURN
+SCRIPT PRE N3 ./gate.sh fail 3 2: 0 1 2
+JOB E s0.sub NOOP
+SCRIPT PRE E ./gate.sh end
+PARENT N0 N1 N2 CHILD E
+MAXJOBS s0 20
+`, gates)
 }
 
 func TestAGateLetsThroughWhatMayRun(t *testing.T) {
@@ -58,13 +75,15 @@ func TestAGateLetsThroughWhatMayRun(t *testing.T) {
 		return names
 	}
 	require.Equal(t, 0, gate("note", "0", "0"))
-	require.Equal(t, 0, gate("skip", "1", "0"))
+	require.Equal(t, 0, gate("skip", "1", "0:", "0"))
 	require.Equal(t, 0, gate("end"))
 	require.Equal(t, 0, gate("note", "5", "-1002"), "its job was removed")
-	require.Equal(t, 1, gate("fail", "6", "0", "5"))
+	require.Equal(t, 1, gate("fail", "6", "0:", "0", "5"))
+	require.Equal(t, 0, gate("fail", "6", "0:", "0", "1:", "4", "5"), "one may have failed")
 	require.Equal(t, []string{"5"}, bad())
-	require.Equal(t, 3, gate("skip", "7", "5", "0"))
+	require.Equal(t, 3, gate("skip", "7", "0:", "5", "0"))
 	require.Equal(t, []string{"5", "7"}, bad(), "what comes after it does not run either")
+	require.Equal(t, 1, gate("fail", "8", "3:", "7"), "what could not run is none that may fail")
 	require.Equal(t, 1, gate("end"))
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, dirBad)))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# DAGMan runs it beside nodes: daggate.go says why. What is in the directory bad has failed, or could not run.
+# DAGMan runs it beside nodes: daggate.go says why. A file in the directory bad is a node that has failed, or, if it is not empty, could not run.
 
 main() {
 	what=$1 node=${2-}
@@ -8,12 +8,19 @@ main() {
 	note) # after a node, with its return code
 		[ "$1" = 0 ] || : >"bad/$node" || exit 1
 		;;
-	skip | fail) # before one, with those that must have succeeded
+	skip | fail) # before one, with those that must have succeeded; N: is how many of the next ones may have failed
 		for parent; do
-			[ -e "bad/$parent" ] || continue
-			[ "$what" = skip ] || exit 1
-			: >"bad/$node" || exit 1
-			exit 3 # PRE_SKIP
+			case $parent in
+			*:) left=${parent%:} ;;
+			*)
+				[ ! -s "bad/$parent" ] || left=0
+				[ ! -e "bad/$parent" ] || left=$((left - 1))
+				[ "$left" -lt 0 ] || continue
+				[ "$what" = skip ] || exit 1
+				echo skipped >"bad/$node" || exit 1
+				exit 3 # PRE_SKIP
+				;;
+			esac
 		done
 		;;
 	end)

@@ -86,14 +86,20 @@ func TestAStepRunsWhateverBecameOfWhatItNeeds(t *testing.T) {
     needs: [{step: use, outcome: Any}]
     pull: [{from: use, path: made}]
     job: {script: {image: centos, command: sh, source: "cat made || echo nothing"}}
-  - name: show
+  - name: part
+    forEach: {count: 3}
+    maxFailures: 1
     needs: [use]
-    job: {script: {image: centos, command: sh, source: "true"}}
+    job: {script: {image: centos, command: sh, source: "test $1 != 1 && echo $1 > made"}}
+  - name: show
+    pull: [{from: part, path: made}]
+    job: {script: {image: centos, command: sh, source: "cat job_0/*/made"}}
 `)
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
-	require.Equal(t, v1alpha1.NodeCounts{Total: 8, Done: 5, Failed: 1, Futile: 2}, w.Status.Nodes, "%+v", w.Status.Failures)
-	require.Equal(t, "make/job_1", w.Status.Failures[0].Node)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 14, Done: 7, Failed: 2, Futile: 5}, w.Status.Nodes, "%+v", w.Status.Failures)
+	require.Equal(t, v1alpha1.SequenceCounts{Total: 2, Succeeded: 1, Failed: 1}, w.Status.Sequences, "one of three parts may fail")
+	require.Equal(t, "0\n2\n", f.output(w, "show/job_0", "_condor_stdout"))
 	require.Equal(t, "used\n", f.output(w, "tidy/job_0", "_condor_stdout"))
 	require.Equal(t, "nothing\n", f.output(w, "tidy/job_1", "_condor_stdout"))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
@@ -31,6 +33,7 @@ type Step struct {
 	Indexed        bool // it has forEach
 	Each           int  // how many nodes it has, in each sequence or for all; 0: its table has not been read
 	AlwaysSucceeds bool
+	maxFailures    *intstr.IntOrString
 	MaxJobs        int    // of spec.throttle; 0: no limit
 	Category       string // of the steps that share MaxJobs; empty: it is the step's alone
 
@@ -91,7 +94,10 @@ func (g *Graph) add() (number map[v1alpha1.StepName]int, err error) {
 			return nil, fmt.Errorf("spec.steps[%d]: there are two steps %q: give each a name of its own", i, s.Name)
 		}
 		number[s.Name] = i
-		step := Step{StepWork: s.StepWork, All: s.Pairing == v1alpha1.PairAll, Each: 1}
+		step := Step{StepWork: s.StepWork, All: s.Pairing == v1alpha1.PairAll, Each: 1, maxFailures: s.MaxFailures}
+		if s.MaxFailures != nil && s.ForEach == nil && !g.Listed() {
+			return nil, fmt.Errorf("spec.steps[%d].maxFailures: it is about several jobs, and the step %q has one in each sequence: add forEach, or write sequences.complete or alwaysSucceed instead", i, s.Name)
+		}
 		if s.ForEach != nil {
 			step.Indexed, step.Each = true, max(int(s.ForEach.Count), len(s.ForEach.Items))
 		}

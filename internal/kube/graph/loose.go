@@ -1,6 +1,10 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // loosen notes that the nodes of step k must only have ended.
 func (s *Step) loosen(k int) {
@@ -21,4 +25,16 @@ func (g *Graph) checkLoose() error {
 		}
 	}
 	return nil
+}
+
+// MayFail is how many of its nodes may fail, in each sequence or of all, without the step having failed.
+func (s Step) MayFail() int {
+	if s.maxFailures == nil {
+		return 0
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(s.maxFailures, s.Each, true)
+	if err != nil { // the apiserver has checked it
+		return 0
+	}
+	return n
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
@@ -47,6 +48,19 @@ func TestANodeOfAListedGraphMayComeAfterTheEndOfOthers(t *testing.T) {
 	require.EqualError(t, err, `spec.graph.edgesFrom[0], row 1: outcome: expected Succeeded or Any, found "Failed"`)
 	_, err = read(s, map[string]string{"edges": "parents,children,outcome\nx,z,\nz,x,Any\n"})
 	require.ErrorContains(t, err, "no node of a cycle could ever run")
+}
+
+func TestSomeOfAStepsNodesMayFail(t *testing.T) {
+	may := func(of intstr.IntOrString) func(*v1alpha1.Step) {
+		return func(s *v1alpha1.Step) { s.MaxFailures = &of }
+	}
+	g := made(t, steps(step("a", each(30), may(intstr.FromString("5%"))), step("b", each(2), may(intstr.FromInt32(3))), step("c")))
+	require.Equal(t, []int{2, 3, 0}, []int{g.Steps[0].MayFail(), g.Steps[1].MayFail(), g.Steps[2].MayFail()}, "a part is rounded up")
+	_, err := New(steps(step("a", may(intstr.FromInt32(3)))))
+	require.EqualError(t, err, `spec.steps[0].maxFailures: it is about several jobs, and the step "a" has one in each sequence: add forEach, or write sequences.complete or alwaysSucceed instead`)
+	g, err = read(listed(steps(step("a", may(intstr.FromString("50%")))), []v1alpha1.GraphNode{node("x", "a"), node("y", "a")}), nil)
+	require.NoError(t, err)
+	require.Equal(t, 1, g.Steps[0].MayFail())
 }
 
 func TestWhatAnotherDAGCannotDoIsRefused(t *testing.T) {

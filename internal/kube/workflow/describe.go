@@ -256,7 +256,7 @@ func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, 
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
-	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, Category: step.Category, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
+	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, Category: step.Category, MayFail: step.MayFail(), AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
 	if resumes(w) || repeats(w) {
 		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
 	}
@@ -405,7 +405,7 @@ func (p plannedDAG) pulls(n graph.Node, done bool) (pulls [][]int) {
 // rows returns the steps and nodes as the ledger has them.
 func (p prepared) rows() (steps []ledger.Step, places []ledger.Place) {
 	for k, i := range p.steps {
-		step := ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name)}
+		step := ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name), MayFail: p.graph.Steps[i].MayFail()}
 		if k < len(p.sandbox.Steps) {
 			step.Deferred, step.Effective = p.sandbox.Steps[k].Deferred, pool.Write(p.pool.Effective(p.sandbox.Steps[k].Requests))
 		}

@@ -139,8 +139,9 @@ func (s Situation) inFinally() bool {
 
 // aborts reports whether the failure of a node ends everything.
 func (s Situation) aborts() bool {
-	failed := s.newest().failed() > 0 && s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
-	return (failed || s.newest().Aborted) && !s.inFinally()
+	dag := s.newest()
+	failed := dag.failed() > 0 && (dag.Sequences.Failed > 0 || s.Graph == nil || len(s.failedSteps()) > 0) && s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
+	return (failed || dag.Aborted) && !s.inFinally()
 }
 
 // enough reports whether the remaining sequences are no longer needed.

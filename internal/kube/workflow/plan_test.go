@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -149,4 +150,27 @@ func TestAWorkflowRunsBetweenItsNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, newSituation(t).with(c.dag).phase()) })
 	}
+}
+
+func TestFailuresThatAStepForgivesEndNothing(t *testing.T) {
+	forgives := func(w *v1alpha1.HTCWorkflow) {
+		w.Spec.FailurePolicy = v1alpha1.FailureAbort
+		w.Spec.Steps[0].ForEach, w.Spec.Steps[0].MaxFailures = &v1alpha1.ForEach{Count: 20}, new(intstr.FromString("5%"))
+		w.Spec.Steps[1].ForEach, w.Spec.Steps[1].MaxFailures = &v1alpha1.ForEach{Count: 3}, new(intstr.FromInt32(1))
+	}
+	within := func(d *DAG) { d.Sequences = ledger.SequenceCounts{Succeeded: 2} }
+	s := newSituation(t, forgives).with(of(0, ledger.Counts{Active: 30, Succeeded: 9, Failed: 1}, func(d *DAG) { d.Sequences = ledger.SequenceCounts{Active: 2} }))
+	require.False(t, s.aborts())
+	s.DAGs[0].Sequences = ledger.SequenceCounts{Active: 1, Failed: 1}
+	require.True(t, s.aborts(), "more failed in a sequence than may")
+
+	first := of(0, ledger.Counts{Succeeded: 38, Failed: 2}, within)
+	s = newSituation(t, forgives).with(first, of(1, ledger.Counts{Succeeded: 2, Failed: 1}))
+	require.True(t, s.succeededBefore())
+	require.False(t, s.aborts())
+	s = newSituation(t, forgives).with(first, of(1, ledger.Counts{Succeeded: 1, Failed: 2}))
+	require.False(t, s.succeededBefore())
+	require.True(t, s.aborts())
+	s = newSituation(t, forgives).with(first, of(1, ledger.Counts{Succeeded: 2}, func(d *DAG) { d.Steps[0].Futile = 1 }))
+	require.False(t, s.succeededBefore(), "what could not run is not forgiven")
 }

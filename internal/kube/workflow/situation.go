@@ -192,11 +192,14 @@ func (s Situation) succeeded() int {
 	return n
 }
 
-// failedSteps returns the steps for all sequences of which a node has failed or is futile.
+// failedSteps returns the steps for all sequences of which more nodes have failed than may, or one is futile.
 func (s Situation) failedSteps() (failed []int) {
 	for _, d := range s.DAGs {
 		for _, step := range d.Steps {
-			if step.Number < len(s.Graph.Steps) && s.Graph.Steps[step.Number].All && step.Failed+step.Futile > 0 {
+			if step.Number >= len(s.Graph.Steps) {
+				continue
+			}
+			if is := s.Graph.Steps[step.Number]; is.All && (step.Failed > is.MayFail() || step.Futile > 0) {
 				failed = append(failed, step.Number)
 			}
 		}
