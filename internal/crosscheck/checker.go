@@ -35,7 +35,7 @@ type Observer interface {
 	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Changed: rows of a run were changed. More may follow.
 	Changed(run ledger.Run)
-	// Checked: everything HTCondor said about a run has been applied.
+	// Checked: everything HTCondor said about a run has been applied to it.
 	Checked(run ledger.Run)
 	// Unchanged: the same, but there was nothing new.
 	Unchanged(run ledger.Run)

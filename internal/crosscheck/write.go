@@ -27,6 +27,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			observed[proc] = k.observed[proc]
 		}
 		var changes []Change
+		is := k.run
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 			if k.scope == calledLost { // another attempt may have begun since
 				if newest, err := tx.LatestRun(k.run.UID); err != nil || newest.Attempt != k.run.Attempt {
@@ -38,6 +39,9 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched && change.Is.Fetched == ledger.NotFetched {
 					err = c.GoesOn(k.run, change.Is.Proc)
 				}
+			}
+			if err == nil {
+				is, err = tx.Run(k.run.UID, k.run.Attempt)
 			}
 			return err
 		})
@@ -56,6 +60,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			c.Observer.Used(k.run, CoreSeconds(k.run, changes, at))
 			c.Observer.Changed(k.run)
 		}
+		k.run = is
 	}
 	return nil
 }

@@ -170,7 +170,7 @@ func New(build Build) *Metrics {
 	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs and HTCWorkflows that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
 
 	m.work.credentials = m.lookedUp("job_credentials", "HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)", "state")
-	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)", "queue")
+	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)", "queue")
 
 	program := []string{"program"}
 	m.registry.MustRegister(starts{prometheus.NewDesc(m.note("counter", "program_starts_total", startsHelp, program), startsHelp, program, nil)})

@@ -25,7 +25,7 @@ func (m *Metrics) newWorkflows() workflows {
 		rules:     m.counters("rules_acted_total", "actions of HTCWorkflows' rules, by `action`", "action"),
 		fetched:   m.counters("fetched_nodes_total", "nodes whose output was fetched"),
 		fetchErrs: m.counters("node_fetch_errors_total", "failed fetches of nodes' output, which are repeated, by `reason` as in the condition OutputFetched", "reason"),
-		queues:    m.lookedUp("workflow_queue_depth", "HTCWorkflows that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `measure` (results and rules)", "queue"),
+		queues:    m.lookedUp("workflow_queue_depth", "HTCWorkflows that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `measure` (results and rules)", "queue"),
 	}
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()

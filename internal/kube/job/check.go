@@ -96,7 +96,13 @@ func (c checked) Changed(run ledger.Run) {
 	c.admission.Wake()
 }
 
-func (c checked) Checked(run ledger.Run) { c.Controller.Changed.Add(run.Namespace + "/" + run.Name) }
+func (c checked) Checked(run ledger.Run) {
+	queue := c.Controller.Changed
+	if !run.Ended.IsZero() {
+		queue = c.Ended
+	}
+	queue.Add(run.Namespace + "/" + run.Name)
+}
 
 func (c checked) Unchanged(run ledger.Run) { c.Routine.Add(run.Namespace + "/" + run.Name) }
 

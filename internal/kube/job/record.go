@@ -67,10 +67,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	// Counts are written once a second; more syncs in between would be useless.
 	key := callback.Namespace + "/" + callback.Name
-	if wait := c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites); wait > 0 && !over {
-		c.Changed.AddAfter(key, wait)
+	if over {
+		c.Ended.Add(key)
 	} else {
-		c.Changed.Add(key)
+		c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 	}
 	return nil
 }

@@ -170,6 +170,12 @@ func (w *world) step() bool {
 		return true
 	default:
 	}
+	if w.Ended.Len() > 0 {
+		key, _ := w.Ended.Get()
+		w.SyncEnded(w.t.Context(), key)
+		w.Ended.Done(key)
+		return true
+	}
 	if w.Changed.Len() > 0 {
 		key, _ := w.Changed.Get()
 		w.SyncOne(w.t.Context(), key)
@@ -248,6 +254,12 @@ func (w *world) callback(name string, proc, code int) error {
 
 // tells delivers what a job of the newest run says.
 func (w *world) tells(name string, proc int, c notify.Callback) error {
+	defer w.settle()
+	return w.says(name, proc, c)
+}
+
+// says is tells without what follows from it.
+func (w *world) says(name string, proc int, c notify.Callback) error {
 	w.clock = w.clock.Add(reconciler.BetweenWrites)
 	token := notify.Hash("the token of " + name)
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
@@ -259,9 +271,7 @@ func (w *world) tells(name string, proc int, c notify.Callback) error {
 		c.Namespace, c.Name, c.JobID = "default", name, fmt.Sprintf("%d.%d", run.Cluster, proc)
 		return tx.UpdateRun(run)
 	}))
-	err := w.Record(w.t.Context(), c, token)
-	w.settle()
-	return err
+	return w.Record(w.t.Context(), c, token)
 }
 
 // ends is callback for a job whose end HTCondor confirms when asked.

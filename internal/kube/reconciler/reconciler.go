@@ -96,6 +96,7 @@ type Events[O Object] interface {
 type Reconciler[O Object, K any] struct {
 	Cache   cache.MutationCache // the informer's, plus our own writes it has not seen yet
 	Changed fairqueue.Queue
+	Ended   fairqueue.Queue // objects whose end is known but not told: it does not wait for what else has changed
 	Routine fairqueue.Queue // objects to be looked at although nothing is known to have changed
 	Actions Actions
 	Memory  Memory[K]
@@ -112,6 +113,7 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 		Cache: cache.NewIntegerResourceVersionMutationCache(
 			klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		Changed: queue(5*time.Millisecond, 10*time.Second),
+		Ended:   queue(5*time.Millisecond, 10*time.Second),
 		Routine: NewQueue(),
 	}
 	r.Memory.UID = r.uid
@@ -127,7 +129,12 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 		r.actors[class] = &fairqueue.Pool[sending.Line]{
 			Queue: r.Actions.Queues[class], Size: size, More: sending.Line.More,
 			Backend: func(ctx context.Context, key string) sending.Line { return o.Kind.Line(ctx, class, key) },
-			Serve:   fairqueue.Each(func(ctx context.Context, key string) { r.ActOne(ctx, class, key) }),
+			Serve: fairqueue.Each(func(ctx context.Context, key string) {
+				if class == Submitting {
+					r.endsFirst()
+				}
+				r.ActOne(ctx, class, key)
+			}),
 		}
 	}
 	if _, err := o.Informer.AddEventHandler(r.Handler()); err != nil {
@@ -140,6 +147,7 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 func (r *Reconciler[O, K]) Go(ctx context.Context, group *errgroup.Group) {
 	for range r.o.Workers {
 		group.Go(func() error { fairqueue.Drain(ctx, r.Changed, r.SyncOne); return nil })
+		group.Go(func() error { fairqueue.Drain(ctx, r.Ended, r.SyncEnded); return nil })
 		group.Go(func() error { fairqueue.Drain(ctx, r.Routine, r.SyncOne); return nil })
 	}
 	for _, workers := range r.actors {
@@ -150,6 +158,7 @@ func (r *Reconciler[O, K]) Go(ctx context.Context, group *errgroup.Group) {
 // ShutDown ends the workers.
 func (r *Reconciler[O, K]) ShutDown() {
 	r.Changed.ShutDown()
+	r.Ended.ShutDown()
 	r.Routine.ShutDown()
 	for _, queue := range r.Actions.Queues {
 		queue.ShutDown()
@@ -158,7 +167,7 @@ func (r *Reconciler[O, K]) ShutDown() {
 
 // Waiting returns how many objects wait in each queue for a worker. Those in a back-off after a failure do not count.
 func (r *Reconciler[O, K]) Waiting() map[string]int {
-	n := map[string]int{"changed": r.Changed.Len(), "routine": r.Routine.Len()}
+	n := map[string]int{"changed": r.Changed.Len(), "ended": r.Ended.Len(), "routine": r.Routine.Len()}
 	for class, workers := range r.actors {
 		n[[Classes]string{"submit", "ask", "remove", "delete"}[class]] = workers.Waiting()
 	}
@@ -199,16 +208,21 @@ func (r *Reconciler[O, K]) Alone(key string) (done func()) {
 }
 
 // SyncOne is Sync with its back-off.
-func (r *Reconciler[O, K]) SyncOne(ctx context.Context, key string) {
+func (r *Reconciler[O, K]) SyncOne(ctx context.Context, key string) { r.syncFrom(ctx, r.Changed, key) }
+
+// SyncEnded is SyncOne for an object that has ended.
+func (r *Reconciler[O, K]) SyncEnded(ctx context.Context, key string) { r.syncFrom(ctx, r.Ended, key) }
+
+func (r *Reconciler[O, K]) syncFrom(ctx context.Context, queue fairqueue.Queue, key string) {
 	err := r.Sync(ctx, key)
 	if err == nil {
-		r.Changed.Forget(key)
+		queue.Forget(key)
 		return
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Msg("status not written, trying again")
 	}
-	r.Changed.AddRateLimited(key)
+	queue.AddRateLimited(key)
 }
 
 // Sync is the kind's, unless the object is gone.

@@ -68,8 +68,13 @@ func (c *Controller) checkOne(ctx context.Context, key string) {
 	if err := c.check(ctx, runs[n-1]); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", key).Msg("check after a callback")
 	}
-	c.Changed.Add(key)
-	if over, err := c.isSettled(ctx, runs[n-1]); err == nil && over || c.checks.NumRequeues(key) >= 5 {
+	over, err := c.isSettled(ctx, runs[n-1])
+	if err == nil && over {
+		c.Ended.Add(key)
+	} else {
+		c.Changed.Add(key)
+	}
+	if err == nil && over || c.checks.NumRequeues(key) >= 5 {
 		c.checks.Forget(key)
 		return
 	}
@@ -81,8 +86,15 @@ type checked struct{ *Controller }
 
 func (checked) Passed(string, schedd.Endpoint, time.Duration, error) {}
 func (c checked) Changed(run ledger.Run)                             { c.Controller.Changed.Add(keyOf(run)) }
-func (c checked) Checked(run ledger.Run)                             { c.Controller.Changed.Add(keyOf(run)) }
 func (c checked) Unchanged(run ledger.Run)                           { c.Routine.Add(keyOf(run)) }
+
+func (c checked) Checked(run ledger.Run) {
+	queue := c.Controller.Changed
+	if !run.Ended.IsZero() {
+		queue = c.Ended
+	}
+	queue.Add(keyOf(run))
+}
 
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) > 0 {

@@ -164,6 +164,10 @@ func (w *world) settle() {
 func (w *world) step() bool {
 	ctx := w.t.Context()
 	switch {
+	case w.Ended.Len() > 0:
+		key, _ := w.Ended.Get()
+		w.SyncEnded(ctx, key)
+		w.Ended.Done(key)
 	case w.Changed.Len() > 0:
 		key, _ := w.Changed.Get()
 		w.SyncOne(ctx, key)
