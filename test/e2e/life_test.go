@@ -240,8 +240,8 @@ func TestALargeQueueIsToldInAFewEvents(t *testing.T) {
 	told(b, "many", "Failed", "10 of 20 jobs failed")
 	events := strings.Fields(b.Kubectl("get", "events.events.k8s.io", "-o", `jsonpath={.items[*].reason}`))
 	require.LessOrEqual(t, len(events), 12, "%v", events)
-	once := slices.DeleteFunc(slices.Clone(events), func(reason string) bool { return reason == "Idle" || reason == "Running" }) // on a busy machine it is both again and again
-	require.ElementsMatch(t, []string{"Submitted", "JobFailed", "Failed"}, once)
+	once := slices.DeleteFunc(slices.Clone(events), func(reason string) bool { return reason == "Idle" }) // on a busy machine it is so again and again
+	require.ElementsMatch(t, []string{"JobFailed", "Failed"}, once)
 }
 
 func TestKubectlGetFitsTheTerminal(t *testing.T) {

@@ -132,8 +132,8 @@ type Event struct {
 	Reason, Message string
 }
 
-// Events returns what happened between two statuses: one event for each kind of change, however many jobs
-// changed. The event that jobs were sent is created where their submission is recorded.
+// Events returns what happened between two statuses: one event for each kind of change, however many jobs changed. That
+// jobs were sent, or run, is no event: the phase, the conditions and the times say so, and each event is a request.
 func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
@@ -176,7 +176,8 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		return append(events, lastWords(before, after, s)...)
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
-	case after.Phase == v1alpha1.PhaseHeld, reason == "": // reported above, or nothing to report
+	case after.Phase == v1alpha1.PhaseHeld, reason == "", reason == string(v1alpha1.PhaseRunning):
+		// Reported above, or nothing to report.
 		if after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again {
 			tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))
 		}
