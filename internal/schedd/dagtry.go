@@ -64,8 +64,7 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Sprintf("job %d.0 of the scheduler universe, which tries it, has not ended in time: the schedd may have as many such jobs "+
-				"of the account as MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER allows (200 unless it says otherwise), or of all as START_SCHEDULER_UNIVERSE does", cluster.ID), nil
+			return fmt.Sprintf("job %d.0 of the scheduler universe, which tries it, has not ended in time: it may wait, since %s", cluster.ID, SchedulerLimits), nil
 		case <-time.After(time.Second):
 		}
 	}

@@ -49,6 +49,8 @@ func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.
 		return f, &sending.Waiting{After: time.Minute, Reason: "LauncherHeld", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it", launcher.ID(), why)}
 	case launcher.Status == schedd.Completed || launcher.Status == schedd.Removed:
 		return f, nil // its jobs were removed: the cross-check says so
+	case launcher.Status == schedd.Idle && c.Now().Sub(time.Unix(launcher.QDate, 0)) >= schedd.StartsWithin:
+		return f, &sending.Waiting{After: 15 * time.Second, Reason: "LauncherNotStarted", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is idle, and starts by itself when there is room: %s", launcher.ID(), schedd.SchedulerLimits)}
 	}
 	return f, launching(launcher.Cluster)
 }

@@ -52,10 +52,13 @@ func TestWhileAnAttemptIsHandedOverNothingIsSentAgain(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSubmitting, job.Status.Phase)
 	require.EqualValues(t, 5, job.Status.Active)
 	w.restart()
+	w.later(10 * time.Second)
+	require.Contains(t, w.job("one").Status.Message, "job 1.0 at the schedd is about to hand over the jobs")
 	for range 3 {
 		w.later(time.Minute)
 	}
-	require.Contains(t, w.job("one").Status.Message, "job 1.0 at the schedd is about to hand over the jobs")
+	require.Contains(t, w.job("one").Status.Message, "job 1.0, which is to hand over the jobs, is idle, and starts by itself when there is room: "+
+		"the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200")
 	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.HoldReasonSubCode = schedd.Held, 3, 122 })
 	w.later(time.Minute)
 	require.Contains(t, w.job("one").Status.Message, "SEC_WRITE_AUTHENTICATION_METHODS needs FS")

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of times.
@@ -57,7 +58,7 @@ func (k kind) Sync(ctx context.Context, key string, w *v1alpha1.HTCWorkflow) err
 	}
 	if dag := s.newest(); dag != nil {
 		v.match = k.Matching.Of(dag.Run.UID, dag.Run.Attempt)
-		if wait := dag.Run.Submitted.Add(startsWithin).Sub(k.Now()); dag.waits() && wait > 0 {
+		if wait := dag.Run.Submitted.Add(schedd.StartsWithin).Sub(k.Now()); dag.waits() && wait > 0 {
 			k.Changed.AddAfter(key, wait)
 		}
 	}

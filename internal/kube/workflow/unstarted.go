@@ -16,9 +16,6 @@ import (
 // reasonNotStarted says that the schedd does not start DAGMan.
 const reasonNotStarted = "DAGManNotStarted"
 
-// startsWithin is how long that may take. A schedd starts such jobs within seconds unless one of its limits is reached, of which it says nothing.
-const startsWithin = time.Minute
-
 // waits reports whether DAGMan's own job is to be started.
 func (d *DAG) waits() bool {
 	return d != nil && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Idle)
@@ -27,13 +24,11 @@ func (d *DAG) waits() bool {
 // unstarted returns what can keep DAGMan from its start, nil if it has started or may do so at any moment.
 func (s Situation) unstarted(now time.Time) *matching.Verdict {
 	dag := s.newest()
-	if !dag.waits() || now.Sub(dag.Run.Submitted) < startsWithin {
+	if !dag.waits() || now.Sub(dag.Run.Submitted) < schedd.StartsWithin {
 		return nil
 	}
 	return &matching.Verdict{Is: metav1.ConditionFalse, Reason: reasonNotStarted, Message: fmt.Sprintf(
-		"DAGMan's job %s is idle: the schedd %s runs at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200 unless it says otherwise) HTCWorkflows and "+
-			"HTCJobs with parallelism of an account at a time, START_SCHEDULER_UNIVERSE bounds those of all, and after a failure or a restart a schedd of "+
-			"HTCondor 25.10 or later waits SCHEDULER_UNIVERSE_COOL_DOWN_DURATION (300 s); it starts by itself when there is room", dag.Job.JobID(), dag.Run.Schedd)}
+		"DAGMan's job %s is idle at %s, and starts by itself when there is room: %s", dag.Job.JobID(), dag.Run.Schedd, schedd.SchedulerLimits)}
 }
 
 // matchable returns what stands in the condition Matchable: what keeps DAGMan from its start, or its nodes from a slot. The first is gone once DAGMan runs.

@@ -26,15 +26,15 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 		s.Workflow.Status = status
 		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMatchable)
 	}
-	require.Nil(t, condition(view{now: sent.Add(startsWithin - time.Second)}), "it may start at any moment")
-	late := condition(view{now: sent.Add(startsWithin)})
+	require.Nil(t, condition(view{now: sent.Add(schedd.StartsWithin - time.Second)}), "it may start at any moment")
+	late := condition(view{now: sent.Add(schedd.StartsWithin)})
 	require.Equal(t, reasonNotStarted, late.Reason)
-	require.Contains(t, late.Message, "DAGMan's job 7.0 is idle: the schedd s@host runs at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200")
+	require.Contains(t, late.Message, "DAGMan's job 7.0 is idle at s@host, and starts by itself when there is room: the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200")
 	require.Equal(t, reasonNotStarted, s.Workflow.Status.Reason)
 
 	s.DAGs[0].Job.JobStatus = int(schedd.Running)
-	require.Nil(t, condition(view{now: sent.Add(2 * startsWithin)}), "it has started")
+	require.Nil(t, condition(view{now: sent.Add(2 * schedd.StartsWithin)}), "it has started")
 	s.DAGs[0].Steps[0].Idle = 1
 	room := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonRoom}
-	require.Equal(t, matching.ReasonRoom, condition(view{now: sent.Add(2 * startsWithin), match: room}).Reason)
+	require.Equal(t, matching.ReasonRoom, condition(view{now: sent.Add(2 * schedd.StartsWithin), match: room}).Reason)
 }
