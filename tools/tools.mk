@@ -7,6 +7,9 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerous
 # theirs add words to what the pattern says of the usual mistakes, and read no more of a text than its end.
 WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkMGTPE/d}'
 
+# An exponent has two digits at most: to read 1e-50000000, or compare 1e50000000, takes minutes.
+EXPONENTS = sed -i '/^ *pattern: .*numkMGTPE/s/\[eE\].*/[eE](\\+|-)?[0-9]{1,2}))?$$/'
+
 .PHONY: lint
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
@@ -30,13 +33,14 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 generate: ## write the CRD and the deep copies from the API types, the Python types from the CRD, and docs/settings.md from the flags
 	$(CONTROLLER_GEN) output:crd:dir=deploy/base/crd
 	$(WORDS) deploy/base/crd/htc.cern.ch_htcjobs.yaml deploy/base/crd/htc.cern.ch_htcpools.yaml
+	$(EXPONENTS) deploy/base/crd/*.yaml
 	go run ./cmd/htcd settings >docs/settings.md
 	go run ./clients/python/generate >clients/python/htc/types.py
 
 .PHONY: check-generated
 check-generated: ## fail when make generate would change a file
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	$(CONTROLLER_GEN) output:crd:dir=$$dir output:object:dir=$$dir && $(WORDS) $$dir/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcpools.yaml && \
+	$(CONTROLLER_GEN) output:crd:dir=$$dir output:object:dir=$$dir && $(WORDS) $$dir/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcpools.yaml && $(EXPONENTS) $$dir/*.yaml && \
 	diff -u $(TYPES)/zz_generated.deepcopy.go $$dir/zz_generated.deepcopy.go && \
 	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml && \
 	diff -u deploy/base/crd/htc.cern.ch_htcpools.yaml $$dir/htc.cern.ch_htcpools.yaml && \

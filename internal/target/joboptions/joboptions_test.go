@@ -43,16 +43,18 @@ func TestQuantitiesThatNoMachineHasAreRefused(t *testing.T) {
 		spec  v1alpha1.HTCJobSpec
 		words string
 	}{
-		"no cpus":                    {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: quantity("0")}}, "spec.resources.cpus: expected more than 0 and at most 1M, found 0"},
-		"too many cpus":              {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: quantity("1000001")}}, "spec.resources.cpus: expected more than 0"},
-		"less memory than none":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("-1Gi")}}, "spec.resources.memory: expected 1Mi to 1Pi, found -1Gi"},
-		"memory of bytes":            {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("3000")}}, "spec.resources.memory: expected 1Mi to 1Pi, found 3k, which are 3000 bytes: for MiB write 3000Mi"},
-		"memory beyond 64 bits":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("1e30")}}, "spec.resources.memory"},
-		"disk beyond 64 bits":        {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Disk: quantity("9223372036854775807")}}, "spec.resources.disk"},
-		"half a gpu":                 {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("500m")}}, "spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found 500m"},
-		"fewer gpus than none":       {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("-1")}}, "spec.resources.gpus"},
-		"gpus beyond 64 bits":        {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("1e30")}}, "spec.resources.gpus"},
-		"more memory, but no memory": {v1alpha1.HTCJobSpec{MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: *quantity("0")}}, "spec.memoryRetry.maxMemory"},
+		"no cpus":                        {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: quantity("0")}}, "spec.resources.cpus: expected more than 0 and at most 1M, found 0"},
+		"too many cpus":                  {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: quantity("1000001")}}, "spec.resources.cpus: expected more than 0"},
+		"less memory than none":          {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("-1Gi")}}, "spec.resources.memory: expected 1Mi to 1Pi, found -1Gi"},
+		"memory of bytes":                {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("3000")}}, "spec.resources.memory: expected 1Mi to 1Pi, found 3k, which are 3000 bytes: for MiB write 3000Mi"},
+		"memory beyond 64 bits":          {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("1e30")}}, "spec.resources.memory"},
+		"memory that cannot be compared": {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: quantity("1e50000000")}}, "spec.resources.memory: expected 1Mi to 1Pi, found 100e49999998"},
+		"gpus that cannot be compared":   {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("1e50000000")}}, "spec.resources.gpus"},
+		"disk beyond 64 bits":            {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Disk: quantity("9223372036854775807")}}, "spec.resources.disk"},
+		"half a gpu":                     {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("500m")}}, "spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found 500m"},
+		"fewer gpus than none":           {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("-1")}}, "spec.resources.gpus"},
+		"gpus beyond 64 bits":            {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("1e30")}}, "spec.resources.gpus"},
+		"more memory, but no memory":     {v1alpha1.HTCJobSpec{MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: *quantity("0")}}, "spec.memoryRetry.maxMemory"},
 	} {
 		_, err := joboptions.Of(c.spec)
 		require.ErrorContains(t, err, c.words, name)
