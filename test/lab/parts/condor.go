@@ -113,6 +113,7 @@ func render(file, text string, w World) error {
 	err = t.Execute(&b, map[string]any{
 		"Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
 		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm, "Schedd2": Schedd2Name,
+		"Port2": w.Ports.Pool2, "Pool2Schedd": Pool2Schedd,
 		"Address": w.Address, "Host": w.Host(), "Audience": SciTokenAudience, "CA": ReceiverCA(w),
 	})
 	if err != nil {

@@ -214,6 +214,10 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	pool2, err := parts.Pool2(w)
+	if err != nil {
+		return err
+	}
 	prometheus, err := parts.Prometheus(w)
 	if err != nil {
 		return err
@@ -233,6 +237,7 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("condor", condor)
 	s.add("schedd", parts.NewSchedd(w, condor))
 	s.add("schedd2", schedd2)
+	s.add("pool2", pool2)
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
 	s.add("prometheus", prometheus)
