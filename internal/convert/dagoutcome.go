@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
 
-// What DAGMan tells its FINAL node in $(DAG_STATUS) and $(FAILED_COUNT), the script of finally has in variables. No file
-// holds these characters.
+// What DAGMan tells its FINAL node in $(DAG_STATUS) and $(FAILED_COUNT), the script of finally has in variables. No
+// file holds these characters.
 const (
 	statusPlace = "\x03"
 	failedPlace = "\x04"
@@ -21,7 +21,8 @@ func (v *view) toldOnly(command, value string, by *submitfile.Statement) string 
 	if command == "arguments" || command == "environment" || !outcomeRE.MatchString(value) {
 		return value
 	}
-	v.say(by, Cannot, "only the program learns how the other nodes ended", "$(DAG_STATUS) and $(FAILED_COUNT) in arguments or environment", "")
+	v.say(by, Cannot, "only the program learns how the other nodes ended",
+		"$(DAG_STATUS) and $(FAILED_COUNT) in arguments or environment", "")
 	return outcomeRE.ReplaceAllString(value, "")
 }
 

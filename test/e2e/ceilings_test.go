@@ -32,8 +32,9 @@ func TestTheApiserverRefusesWhatIsMoreThanAPoolsMaximum(t *testing.T) {
 
 	const work = "script: {image: centos, command: sh, source: exit 0}, "
 	refusal := func(kind, pool, spec string) string {
-		_, err := b.Lab.RunInput(t.Context(), "{apiVersion: htc.cern.ch/v1alpha1, kind: "+kind+", metadata: {name: one}, spec: {pool: {name: "+pool+"}, "+spec+"}}",
-			"kubectl", "-n", b.Namespace, "apply", "--dry-run=server", "-f", "-")
+		object := "{apiVersion: htc.cern.ch/v1alpha1, kind: " + kind + ", metadata: {name: one}, spec: {pool: {name: " + pool +
+			"}, " + spec + "}}"
+		_, err := b.Lab.RunInput(t.Context(), object, "kubectl", "-n", b.Namespace, "apply", "--dry-run=server", "-f", "-")
 		if err == nil {
 			return ""
 		}

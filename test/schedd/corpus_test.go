@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// What is read of a submit file, and the HTCJob that it becomes, are held against the ads that condor_submit makes of it.
+// What is read of a submit file, and the HTCJob that it becomes, are held against the ads that condor_submit makes.
 func TestEveryFileOfTheCorpusBecomesTheJobsThatCondorSubmitMakes(t *testing.T) {
 	archives, err := filepath.Glob("../../internal/convert/testdata/corpus/*.txtar")
 	require.NoError(t, err)
@@ -123,7 +123,7 @@ func listed(text string) string {
 	return strings.Join(parts, ",")
 }
 
-// holdsHTCJob requires that a job of the HTCJob gives its program the words of the ad, and asks for what the ad asks for.
+// holdsHTCJob requires that a job of the HTCJob gives its program the words of the ad, and asks for what it asks for.
 func holdsHTCJob(t *testing.T, job v1alpha1.HTCJob, proc int, point string, ad classad.Ad) {
 	t.Helper()
 	words := []string{}
