@@ -159,26 +159,27 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		return nil, errors.Join(err, l.close())
 	}
 	l.asked.Mirrors = l.feeds.mirror
+	common := reconciler.Common{
+		Shared: l.asked, Site: site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
+		Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares, Pools: l.pools, Ledger: book,
+		Credentials: l.credentials, Matching: l.matching, Now: time.Now, FullCrosscheck: d.o.FullCrosscheck,
+	}
 	l.controller, err = job.New(job.Options{
-		Shared:    l.asked,
-		Site:      site,
-		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
-		Workers: d.o.Workers, Submitters: d.o.Submitters,
-		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
-		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		Common:              common,
+		FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
+		Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
-		Events:      apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
-		Ledger:      book,
-		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
+		Events:     apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
+		Secrets:    l.secrets,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
-		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
+		Log:      d.log.With().Str("component", "kube").Logger(),
 		Observer: d.counts,
 	})
 	if err != nil {
 		_ = l.close() // nothing has started
 		return nil, err
 	}
-	if err := d.newWorkflows(l, site, book); err != nil {
+	if err := d.newWorkflows(l, common); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	l.poolControl = d.newPoolControl(l, book)

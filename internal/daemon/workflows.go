@@ -18,7 +18,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
@@ -69,22 +68,20 @@ func (o Options) shares() (kept, staged *output.Shares) {
 }
 
 // newWorkflows adds the controller of HTCWorkflows to a loop.
-func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err error) {
+func (d *daemon) newWorkflows(l *loop, common reconciler.Common) (err error) {
 	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
 	l.workflows, err = workflow.New(workflow.Options{
-		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
-		Workers: d.o.Workers, Actors: d.o.Submitters,
-		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(),
+		Common: common, Output: d.o.nodeStore(),
 		Informer: l.workflowInformer, Objects: d.counts.Workflows(apiserver.HTCWorkflows{Client: d.jobs}),
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
-		Ledger: book, Shared: l.asked, Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),
-		Matching: l.matching, Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
-		JobSecrets: l.jobSecrets, Uploads: l.uploads, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
+		Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
+		JobSecrets: l.jobSecrets, Uploads: l.uploads, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(common.Site.Inputs.Registries), Registries: artifact.NewPusher(common.Site.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
-		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
+		Log: d.log.With().Str("component", "workflow").Logger(),
 	})
 	return err
 }

@@ -20,50 +20,34 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/output/fetch"
 	"htc.cern.ch/htcd/internal/output/push"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
-	"htc.cern.ch/htcd/internal/target/matching"
 	"htc.cern.ch/htcd/internal/target/pool"
 	"htc.cern.ch/htcd/internal/target/secrets"
 )
 
 // Options are the parts of a Controller.
 type Options struct {
-	*reconciler.Shared
-	Site        site.Site
-	Namespace   string         // the one the informer watches; empty: all
-	Staging     string         // has a subdirectory for every run
-	Staged      *output.Shares // of the volume of Staging
-	Workers     int            // HTCJobs synced in parallel
-	Submitters  int            // actions in parallel, for each class at each schedd
-	Output      output.Store   // where the output of jobs is kept; not fetched if it has no root
-	Shares      *output.Shares // of the volume of Output
-	Fetchers    int            // HTCJobs whose output is fetched in parallel, at each schedd
-	LogsPods    logspod.Maker
-	Pools       pool.Known // nil: there are no HTCPools
-	Quota       Quota      // nil: there is no quota outside of htcd
-	Informer    cache.SharedIndexInformer
-	Objects     Objects
-	Events      reconciler.Events[*v1alpha1.HTCJob]
-	Ledger      reconciler.Ledger
-	Credentials backend.Credentials
-	Secrets     backend.OwnSecrets
-	ConfigMaps  inputs.ConfigMaps
-	JobSecrets  inputs.Secrets // those that jobs may have
-	Artifacts   inputs.Artifacts
-	Uploads     inputs.Uploads
-	Matching    *matching.Watch // why jobs wait for a slot; run by others
-	Registries  push.Registries // to which outputs are pushed
-	Log         zerolog.Logger
-	Now         func() time.Time
-	Observer    Observer // for metrics
-	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
-	FullCrosscheck time.Duration
+	reconciler.Common
+	Output     output.Store // where the output of jobs is kept; not fetched if it has no root
+	Fetchers   int          // HTCJobs whose output is fetched in parallel, at each schedd
+	LogsPods   logspod.Maker
+	Quota      Quota // nil: there is no quota outside of htcd
+	Informer   cache.SharedIndexInformer
+	Objects    Objects
+	Events     reconciler.Events[*v1alpha1.HTCJob]
+	Secrets    backend.OwnSecrets
+	ConfigMaps inputs.ConfigMaps
+	JobSecrets inputs.Secrets // those that jobs may have
+	Artifacts  inputs.Artifacts
+	Uploads    inputs.Uploads
+	Registries push.Registries // to which outputs are pushed
+	Log        zerolog.Logger
+	Observer   Observer // for metrics
 	// FinalizerAtCreation says that the apiserver gives new HTCJobs our finalizer.
 	FinalizerAtCreation bool
 }
@@ -117,9 +101,8 @@ func New(o Options) (*Controller, error) {
 	}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCJob, remembered](reconciler.Options[*v1alpha1.HTCJob]{
-		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Workers: o.Workers, Actors: o.Submitters, Deleters: deleters,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Objects: o.Objects,
-		Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Common: o.Common, Deleters: deleters,
+		Informer: o.Informer, There: c.uids, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -131,11 +114,11 @@ func New(o Options) (*Controller, error) {
 	c.admission = c.newAdmission()
 	o.OnTurned(c.endpointTurned)
 	o.OnPassed(c.RetryLimited)
-	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
+	c.pools = o.Chooses()
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
-	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.Questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
+	c.crosscheck = o.Checks(ledger.HTCJobs, c.Answering, checked{c})
 	c.crosscheck.GoesOn = func(run ledger.Run, proc int) error { return c.fetcher.Outdate(run, proc) }
 	c.fetcher = fetch.New(fetch.Options{
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
@@ -146,13 +129,9 @@ func New(o Options) (*Controller, error) {
 		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
-	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Ledger: o.Ledger, Output: o.Output, Schedd: c.Answering, Answering: c.Answering,
-		Owners:  backend.NewOwners(c.Answering, o.Credentials),
-		Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
-		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
-		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
-	}
+	c.sender = o.Sends(c.Answering, c.crosscheck)
+	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.Kind, o.Output, o.Log
+	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled) }
 	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Answering, As: c.Questioner, Tries: &c.Tries, Now: o.Now}
 	return c, nil
 }

@@ -67,10 +67,12 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
 	o := Options{
-		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
-		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
-		Informer: informer, Objects: w, Events: w, Ledger: book, Credentials: w, Secrets: w, Matching: &matching.Watch{},
-		Log: zerolog.Nop(), Observer: nobody{}, Now: func() time.Time { return w.clock },
+		Common: reconciler.Common{
+			Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
+			Staging: t.TempDir(), Workers: 1, Actors: 1, Ledger: book, Credentials: w, Matching: &matching.Watch{},
+			Now: func() time.Time { return w.clock },
+		},
+		Fetchers: 1, Informer: informer, Objects: w, Events: w, Secrets: w, Log: zerolog.Nop(), Observer: nobody{},
 	}
 	for _, f := range change {
 		f(&o)

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// Choose returns where a run that begins now goes, and the identity it is sent with; the HTCJob has what pools know of the
-// object.
+// Choose returns where a run that begins now goes, and the identity it is sent with; the HTCJob has what pools know of
+// the object.
 func (s *Shared) Choose(
 	ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, policy backend.Policy,
 ) (backend.Target, schedd.Identity, error) {

@@ -23,8 +23,8 @@ type Objects[O Object] interface {
 }
 
 // Fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether
-// a run is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may
-// show a long outdated version.
+// a run is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead
+// may show a long outdated version.
 func (r *Reconciler[O, K]) Fresh(ctx context.Context, object O) (bool, error) {
 	now, err := r.o.Objects.AddFinalizer(ctx, object)
 	if err != nil {

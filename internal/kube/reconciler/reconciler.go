@@ -61,23 +61,18 @@ type Kind[O Object] interface {
 
 // Options are the parts of a Reconciler.
 type Options[O Object] struct {
+	Common
 	Kind     Kind[O]
 	Name     string      // of the kind
 	Label    string      // of an object in the log
 	Runs     ledger.Kind // of the objects' runs
-	Workers  int         // objects synced in parallel
-	Actors   int         // actions in parallel, for each class at each schedd
-	Deleters int         // the same for Deleting, if that is more
+	Deleters int         // at least so many Actors for Deleting
 	Informer cache.SharedIndexInformer
-	// Namespace is the one that the informer watches; empty: all.
-	Namespace string
 	// There lists the UIDs of the objects that the apiserver has.
 	There   func(context.Context) (map[string]bool, error)
 	Events  Events[O]
 	Objects Objects[O]
-	Ledger  Ledger
 	Log     zerolog.Logger
-	Now     func() time.Time
 }
 
 // Ledger stores runs, procs and nodes.

@@ -20,51 +20,35 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/output/push"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
-	"htc.cern.ch/htcd/internal/target/matching"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // Options are the parts of a Controller.
 type Options struct {
-	*reconciler.Shared
-	Site        site.Site
-	Namespace   string         // the one the informer watches; empty: all
-	Staging     string         // has a subdirectory for every run
-	Workers     int            // workflows synced in parallel
-	Actors      int            // actions in parallel at each schedd
-	Output      output.Store   // where the output of nodes is kept; not fetched if it has no root
-	Shares      *output.Shares // of the volume of Output
-	Staged      *output.Shares // of that of Staging
-	Informer    cache.SharedIndexInformer
-	Objects     Objects
-	Events      reconciler.Events[*v1alpha1.HTCWorkflow]
-	Ledger      reconciler.Ledger
-	Schedd      Schedd
-	Keeper      *backend.Keeper
-	Pools       pool.Known // nil: there are no HTCPools
-	Credentials backend.Credentials
-	ConfigMaps  inputs.ConfigMaps
-	JobSecrets  inputs.Secrets // those that are marked for jobs
-	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
-	JobOutput   inputs.Store   // that of HTCJobs
-	Artifacts   inputs.Artifacts
-	Uploads     inputs.Uploads
-	Matching    *matching.Watch     // why jobs wait for a slot; run by others
-	Registries  Registries          // to which steps push
-	Ephemeral   artifact.Registries // those from which a deletion takes what was pushed
-	Observer    Observer            // for metrics
+	reconciler.Common
+	Output     output.Store // where the output of nodes is kept; not fetched if it has no root
+	Informer   cache.SharedIndexInformer
+	Objects    Objects
+	Events     reconciler.Events[*v1alpha1.HTCWorkflow]
+	Schedd     Schedd
+	Keeper     *backend.Keeper
+	ConfigMaps inputs.ConfigMaps
+	JobSecrets inputs.Secrets // those that are marked for jobs
+	Jobs       inputs.Jobs    // HTCJobs whose output steps have as inputs
+	JobOutput  inputs.Store   // that of HTCJobs
+	Artifacts  inputs.Artifacts
+	Uploads    inputs.Uploads
+	Registries Registries          // to which steps push
+	Ephemeral  artifact.Registries // those from which a deletion takes what was pushed
+	Observer   Observer            // for metrics
 	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
 	SecretTouched func(namespace string)
 	Log           zerolog.Logger
-	Now           func() time.Time
-	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
-	FullCrosscheck time.Duration
 }
 
 // Schedd is the part of HTCondor that workflows use.
@@ -134,9 +118,8 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{Options: o, began: o.Now(), fetches: reconciler.NewQueue(), checks: reconciler.NewQueue(), measures: reconciler.NewQueue()}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
-		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Workers: o.Workers, Actors: o.Actors,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Objects: o.Objects,
-		Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
+		Informer: o.Informer, There: c.uids, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -150,23 +133,18 @@ func New(o Options) (*Controller, error) {
 	}
 	o.OnTurned(c.EndpointTurned)
 	o.OnPassed(c.RetryLimited)
-	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
-	owners := backend.NewOwners(o.Schedd, o.Credentials)
-	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
-	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
+	c.pools = o.Chooses()
+	c.dags = o.Checks(ledger.Workflows, o.Schedd, checked{c})
+	c.sender = o.Sends(o.Schedd, c.dags)
+	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.WorkflowKind, o.Output, o.Log
+	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled) }
+	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Accounts: c.sender.Owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
-	c.sender = &sending.Sender{
-		Kind: v1alpha1.WorkflowKind, Runs: ledger.Workflows, Ledger: o.Ledger, Output: o.Output,
-		Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
-		Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
-		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
-		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
-	}
 	return c, nil
 }
 

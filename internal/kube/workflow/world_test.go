@@ -50,11 +50,13 @@ func newWorld(t *testing.T) *world {
 	now := func() time.Time { return w.clock }
 	store := output.Store{Root: t.TempDir()}
 	w.Controller = &Controller{Options: Options{
-		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
-		Staging: t.TempDir(), Output: store, Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
-		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
-		Matching: &matching.Watch{},
-		Observer: w, Log: zerolog.Nop(), Now: now,
+		Common: reconciler.Common{
+			Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
+			Staging: t.TempDir(), Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
+			Credentials: w, Matching: &matching.Watch{}, Now: now,
+		},
+		Output: store, Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd,
+		Observer: w, Log: zerolog.Nop(),
 	}}
 	w.openLedger()
 	return w
