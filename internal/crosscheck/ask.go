@@ -64,8 +64,8 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledge
 	return all, nil
 }
 
-// askHistory compares the history with what the queue did not show. If everything missing left the queue after the mark,
-// the history is read only back to the mark.
+// askHistory compares the history with what the queue did not show. If everything missing left the queue after the
+// mark, the history is read only back to the mark.
 func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, since Mark, at time.Time, taken func(*comparison)) error {
 	var gone []int
 	bound := schedd.HistoryBounds{Since: since.Newest}

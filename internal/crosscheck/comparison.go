@@ -25,8 +25,8 @@ type comparison struct {
 	failed    error    // what could not be done about this run
 	takesBack bool     // an observation says of a job that had ended that it goes on
 
-	// The schedd receives a cluster's files together and then marks its procs one by one. If it is killed in between, some
-	// procs run and the others never will.
+	// The schedd receives a cluster's files together and then marks its procs one by one. If it is killed in between,
+	// some procs run and the others never will.
 	asked    int                 // number of procs with rows
 	arrived  bool                // files of some proc arrived
 	spooling bool                // some proc waits in the queue for its files
@@ -101,9 +101,9 @@ func (k *comparison) wants(j schedd.Job) bool {
 	return row || unchanged
 }
 
-// needsReason reports whether a job cannot be judged without HTCondor's reasons: because it was removed, ended without an
-// output, or is held and was not at the last check, or was held for another reason. The job's owner decides how long reasons are, so they are requested
-// only when they are new; htcd knows its own.
+// needsReason reports whether a job cannot be judged without HTCondor's reasons: because it was removed, ended without
+// an output, or is held and was not at the last check, or was held for another reason. The job's owner decides how long
+// reasons are, so they are requested only when they are new; htcd knows its own.
 func (k *comparison) needsReason(j schedd.Job) bool {
 	if !NeedsReason(j) || !k.wants(j) {
 		return false
@@ -173,8 +173,8 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	}
 }
 
-// judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if others
-// ran, these procs have failed, because sending the cluster again would run the others twice.
+// judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if
+// others ran, these procs have failed, because sending the cluster again would run the others twice.
 func (k *comparison) judgeUnstaged() {
 	if len(k.unstaged) == 0 || !k.arrived && k.spooling { // in the latter case the next check decides: files may still arrive
 		return
@@ -199,7 +199,8 @@ func (k *comparison) miss(at time.Time) {
 	}
 }
 
-// sinceMark reports whether any proc of this run that left the queue did so after the mark: the run was checked or sent since.
+// sinceMark reports whether any proc of this run that left the queue did so after the mark: the run was checked or sent
+// since.
 func (k *comparison) sinceMark(m Mark) bool {
 	for _, p := range k.rows {
 		if p.Absent > 0 {

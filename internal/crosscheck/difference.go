@@ -27,8 +27,8 @@ type Difference struct {
 // maxProcs limits the procs whose rows are in memory at once, about 400 bytes each.
 const maxProcs = 100_000
 
-// Reconcile compares runs with the schedds, including ended procs that the queue or history still knows. It reports every
-// difference in order and repairs the ledger unless dry is set. checked is the number of procs compared.
+// Reconcile compares runs with the schedds, including ended procs that the queue or history still knows. It reports
+// every difference in order and repairs the ledger unless dry is set. checked is the number of procs compared.
 func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(Difference)) (checked int, err error) {
 	for _, g := range backend.Groups(runs) {
 		n, another := c.reconcileGroup(ctx, g, dry, found)
@@ -106,7 +106,8 @@ func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error
 	return c.write(ctx, k, at)
 }
 
-// differences lists how the run and its rows differ from what HTCondor says. Repaired is false if the repair has to wait.
+// differences lists how the run and its rows differ from what HTCondor says. Repaired is false if the repair has to
+// wait.
 func (k *comparison) differences() (all []Difference) {
 	tell := func(jobID, was, is, evidence string, repaired bool) {
 		all = append(all, Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: jobID, Was: was, Is: is, Evidence: evidence, Repaired: repaired})

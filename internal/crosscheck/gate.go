@@ -25,8 +25,8 @@ var Passes = []string{Crosschecking, Refreshing, LookingForLost, Hinted}
 // share limits refreshes to 1/share of the time, so that a slow schedd is not asked all the time.
 const share = 20
 
-// Gate separates passes over one target: no pass begins while another of its kind runs, and a slow refresh is not repeated at
-// once. It also remembers how far each target's history has been read. The zero value is ready to use.
+// Gate separates passes over one target: no pass begins while another of its kind runs, and a slow refresh is not
+// repeated at once. It also remembers how far each target's history has been read. The zero value is ready to use.
 type Gate struct {
 	mu     sync.Mutex
 	passes map[passKey]lastPass

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// What was called lost may be there again: the spool is mounted, or the schedd is back for which another one answered. Then HTCondor's word
-// holds, as for every other job.
+// What was called lost may be there again: the spool is mounted, or the schedd is back for which another one answered.
+// Then HTCondor's word holds, as for every other job.
 
 // LookBack is how long after its end a run is compared again because of lost jobs.
 const LookBack = 7 * 24 * time.Hour
@@ -27,9 +27,9 @@ type looked struct {
 // rarest is how rarely it is asked in the end: each time it reads its complete history.
 const rarest = 24 * time.Hour
 
-// mayLookForLost reports whether a target is to be asked about so many runs with lost jobs, and notes that it is: for the
-// first time, when there are more of them, after a start of its schedd, and then after pauses that double, the first of
-// which is given.
+// mayLookForLost reports whether a target is to be asked about so many runs with lost jobs, and notes that it is: for
+// the first time, when there are more of them, after a start of its schedd, and then after pauses that double, the
+// first of which is given.
 func (g *Gate) mayLookForLost(t backend.Target, at time.Time, started int64, runs int, pause time.Duration) (may bool) {
 	g.change(t, func(k *known) {
 		last := k.looked
@@ -50,8 +50,8 @@ func (g *Gate) lookForLostAgain(t backend.Target) {
 	g.change(t, func(k *known) { k.looked = looked{} })
 }
 
-// LookForLost has compare ask about runs some of whose jobs were called lost, where that is due. A pass without an answer
-// does not count. started returns when a schedd had been started.
+// LookForLost has compare ask about runs some of whose jobs were called lost, where that is due. A pass without an
+// answer does not count. started returns when a schedd had been started.
 func (g *Gate) LookForLost(
 	ctx context.Context, p Pass, pause time.Duration,
 	started func(context.Context, schedd.Identity, backend.Target) int64,

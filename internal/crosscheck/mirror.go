@@ -24,8 +24,8 @@ type Mirror interface {
 	Schedd
 	// Usable returns why the mirror must not be used now, nil if it may be.
 	Usable() error
-	// Held records what HTCondor has said: when the schedd's queue was set up, in Unix seconds (0: unknown), and of which jobs it said
-	// otherwise than the mirror.
+	// Held records what HTCondor has said: when the schedd's queue was set up, in Unix seconds (0: unknown), and of
+	// which jobs it said otherwise than the mirror.
 	Held(born int64, differ []string)
 }
 
@@ -35,7 +35,8 @@ const HeldEvery = 10 * time.Minute
 // Hinted is the kind of the passes that a mirror's hint causes.
 const Hinted = "hint"
 
-// mirrors holds a Checker for each mirror. What passes through a mirror have established does not count for those that ask HTCondor.
+// mirrors holds a Checker for each mirror. What passes through a mirror have established does not count for those that
+// ask HTCondor.
 type mirrors struct {
 	mu  sync.Mutex
 	all map[schedd.Endpoint]*mirrored
@@ -79,7 +80,8 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	return known
 }
 
-// doubts reports whether something is to be removed, sent again or taken back on the word of a mirror: HTCondor itself is asked about such a run.
+// doubts reports whether something is to be removed, sent again or taken back on the word of a mirror: HTCondor itself
+// is asked about such a run.
 func (c *Checker) doubts(k *comparison) bool {
 	return c.absent != nil && (k.stuck || k.takesBack || len(k.unstaged) > 0)
 }
@@ -121,7 +123,8 @@ func (c *Checker) Hint(ctx context.Context, e schedd.Endpoint) error {
 	return m.checker.eachOf(ctx, Hinted, func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint == e }, m.checker.through)
 }
 
-// hold compares a mirror with HTCondor, which is asked in between two questions to the mirror: what changes meanwhile is no difference.
+// hold compares a mirror with HTCondor, which is asked in between two questions to the mirror: what changes meanwhile
+// is no difference.
 func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group, m *mirrored) error {
 	before, err := states(ctx, m, id, g.Runs)
 	var said, after map[string]schedd.JobStatus

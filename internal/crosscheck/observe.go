@@ -12,8 +12,8 @@ import (
 // Change is one row before and after.
 type Change struct{ Was, Is ledger.Proc }
 
-// Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that HTCondor
-// was asked about all of its procs. It returns the rows that changed.
+// Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that
+// HTCondor was asked about all of its procs. It returns the rows that changed.
 func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observation, at time.Time, complete bool) ([]Change, error) {
 	var changes []Change
 	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
@@ -49,8 +49,8 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 	return changes, err
 }
 
-// stopOfChanges returns the stop for which htcd removed one of these jobs, "" if none. A ledger restored from before the stop
-// does not know that the run was stopped.
+// stopOfChanges returns the stop for which htcd removed one of these jobs, "" if none. A ledger restored from before
+// the stop does not know that the run was stopped.
 func stopOfChanges(changes []Change) string {
 	for _, c := range changes {
 		if _, ours := removeReasons[c.Is.Reason]; ours {
@@ -83,8 +83,8 @@ func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.
 	return rows, nil
 }
 
-// ObserveRow is Observe for one row of a run, both just read in the same transaction. It returns how many of the run's procs
-// are open.
+// ObserveRow is Observe for one row of a run, both just read in the same transaction. It returns how many of the run's
+// procs are open.
 func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (open int, err error) {
 	if is, changed := o.Apply(was); changed {
 		if err := tx.UpdateProc(is); err != nil {
@@ -94,8 +94,8 @@ func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (
 	return settle(tx, run, run, o.at, false)
 }
 
-// settle brings the run's own row, which was just read as before and is to become run, into line with its procs. It returns how many of
-// these are open.
+// settle brings the run's own row, which was just read as before and is to become run, into line with its procs. It
+// returns how many of these are open.
 func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) (open int, err error) {
 	counts, err := tx.Counts(run.UID, run.Attempt)
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// procsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB per
-// job. Every question makes the schedd scan its complete queue, so there should be few.
+// procsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB
+// per job. Every question makes the schedd scan its complete queue, so there should be few.
 const procsAtOnce = 50_000
 
-// parts sorts runs by cluster and divides them into parts that one question can cover. A run with more jobs is its own part.
+// parts sorts runs by cluster and divides them into parts that one question can cover. A run with more jobs is its own
+// part.
 func parts(runs []ledger.Run) (all [][]ledger.Run) {
 	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for len(runs) > 0 {
@@ -26,8 +27,8 @@ func parts(runs []ledger.Run) (all [][]ledger.Run) {
 	return all
 }
 
-// questions returns the constraints of the questions about all jobs of some runs, to be asked one after another. Together they
-// match every one of these jobs, and perhaps others.
+// questions returns the constraints of the questions about all jobs of some runs, to be asked one after another.
+// Together they match every one of these jobs, and perhaps others.
 func questions(runs []ledger.Run) (constraints []string) {
 	for _, some := range parts(runs) {
 		var clusters []int
@@ -49,8 +50,8 @@ func questions(runs []ledger.Run) (constraints []string) {
 // MaxNamed is how many clusters a constraint names. One command-line argument holds at most 128 KiB.
 const MaxNamed = 2000
 
-// The schedd compares a range three times faster than a list of 500, and jobs that were not asked about are ignored. So a range is
-// asked about where there are at least so many clusters, and this share of the range.
+// The schedd compares a range three times faster than a list of 500, and jobs that were not asked about are ignored. So
+// a range is asked about where there are at least so many clusters, and this share of the range.
 const (
 	fewNamed = 50
 	dense    = 4 // one in so many

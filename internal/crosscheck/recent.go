@@ -127,7 +127,8 @@ func (c *Checker) takeShown(ctx context.Context, all comparisons, shown []schedd
 // maxNamedProcs is how many numbers of procs a question names.
 const maxNamedProcs = 1000
 
-// askNamed compares unsettled procs that were not among the changed jobs with the queue. Between cross-checks those are left out that may have left it.
+// askNamed compares unsettled procs that were not among the changed jobs with the queue. Between cross-checks those are
+// left out that may have left it.
 func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, l *look, at time.Time) error {
 	var runs []ledger.Run
 	var procs []string
@@ -160,8 +161,8 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	return nil
 }
 
-// askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name with
-// the rest of the history where it may have left before.
+// askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name
+// with the rest of the history where it may have left before.
 func (c *Checker) askLeft(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look, at time.Time, seen map[procKey]bool) error {
 	if l.Newest != l.mark.Newest {
 		var left []schedd.Job

@@ -12,8 +12,8 @@ type Repair string
 const (
 	// LostCallback: a job ended with a return code, but only HTCondor said so, not the job.
 	LostCallback Repair = "lost_callback"
-	// SilentEnd: a job ended in a way that it cannot or need not report: it was killed by a signal, was removed, or only
-	// HTCondor knows whether it was the last try. This is not a fault.
+	// SilentEnd: a job ended in a way that it cannot or need not report: it was killed by a signal, was removed, or
+	// only HTCondor knows whether it was the last try. This is not a fault.
 	SilentEnd Repair = "silent_end"
 	// Contradicted: HTCondor reports a different end than the ledger did.
 	Contradicted Repair = "contradicted"
@@ -32,8 +32,8 @@ const (
 // Repairs lists all kinds.
 var Repairs = []Repair{LostCallback, SilentEnd, Contradicted, Reopened, Vanished, Unstaged, HalfSpooled, Adopted}
 
-// RepairOf returns the kind of repair that a change on HTCondor's word is; ok is false if the change neither ended the proc nor
-// reopened it.
+// RepairOf returns the kind of repair that a change on HTCondor's word is; ok is false if the change neither ended the
+// proc nor reopened it.
 func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 	switch {
 	case r.Was.Status == r.Is.Status:

@@ -18,7 +18,8 @@ func finished(j schedd.Job) time.Time {
 	return time.Time{}
 }
 
-// withTimes adds to a run what HTCondor says of some of its jobs: whose they are, when the first started, and when the last ended.
+// withTimes adds to a run what HTCondor says of some of its jobs: whose they are, when the first started, and when the
+// last ended.
 func withTimes(run ledger.Run, observed map[int]Observation, at time.Time) ledger.Run {
 	for _, o := range observed {
 		if o.account != "" {
@@ -37,7 +38,8 @@ func withTimes(run ledger.Run, observed map[int]Observation, at time.Time) ledge
 // drift is more than two clocks differ by.
 const drift = 24 * time.Hour
 
-// plausible reports whether a job of a run can have started or ended then. The owner of a job can write any time into its ad.
+// plausible reports whether a job of a run can have started or ended then. The owner of a job can write any time into
+// its ad.
 func plausible(t time.Time, run ledger.Run, at time.Time) bool {
 	return t.After(run.Created.Add(-drift)) && t.Before(at.Add(drift))
 }

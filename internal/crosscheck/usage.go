@@ -24,8 +24,9 @@ func usageOf(tx *ledger.Tx, run ledger.Run) (string, error) {
 	return string(text), err
 }
 
-// CoreSeconds returns for how long the jobs of these rows had the cores that they had asked for, in their last execution: in seconds of one core. A row
-// counts when the change is that HTCondor's word on the job's end came. What a job's owner can write into the ad is bounded by the age of the run.
+// CoreSeconds returns for how long the jobs of these rows had the cores that they had asked for, in their last
+// execution: in seconds of one core. A row counts when the change is that HTCondor's word on the job's end came. What a
+// job's owner can write into the ad is bounded by the age of the run.
 func CoreSeconds(run ledger.Run, changes []Change, at time.Time) (sum int64) {
 	said := func(p ledger.Proc) bool { return p.Status != ledger.StatusOpen && p.Source == FromHTCondor }
 	for _, c := range changes {

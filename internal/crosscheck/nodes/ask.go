@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every question makes the
-// schedd scan its complete queue, so there should be few.
+// nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every
+// question makes the schedd scan its complete queue, so there should be few.
 const nodesAtOnce = 50_000
 
 // parts divides DAGs into parts that one question can cover. A DAG with more nodes is its own part.
@@ -65,8 +65,8 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, questions []
 	return nil
 }
 
-// askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if all these DAGs were
-// compared then, or were sent since.
+// askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if
+// all these DAGs were compared then, or were sent since.
 func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, since mark, hear func(schedd.Job) error) error {
 	var unseen []ledger.Run
 	bound := schedd.HistoryBounds{Since: since.Newest}
@@ -99,7 +99,8 @@ type mark struct {
 // covers reports whether everything of a DAG that the history had at the mark has been compared.
 func (m mark) covers(run ledger.Run) bool { return m.compared[keyOf(run)] || run.Submitted.After(m.At) }
 
-// split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is missing matters.
+// split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is
+// missing matters.
 func (m mark) split(runs []ledger.Run) (covered, rest []ledger.Run) {
 	for _, run := range runs {
 		if m.compared[keyOf(run)] && !run.Confirmed {

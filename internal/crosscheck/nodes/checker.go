@@ -62,8 +62,8 @@ type Checker struct {
 	missed   map[key]time.Time               // when an ended DAG was first compared and had nodes of which no job was ever seen
 }
 
-// Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with the queues, and
-// what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
+// Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with
+// the queues, and what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
 func (c *Checker) Crosscheck(ctx context.Context) error {
 	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
 }
@@ -88,8 +88,8 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 	})
 }
 
-// Refresh asks only the queues, to learn what was sent, is idle, running or held between two cross-checks. It concludes nothing from
-// a job's absence.
+// Refresh asks only the queues, to learn what was sent, is idle, running or held between two cross-checks. It concludes
+// nothing from a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		_, err := c.pass(ctx, id, g, &look{}, c.Now())
@@ -97,8 +97,8 @@ func (c *Checker) Refresh(ctx context.Context) error {
 	})
 }
 
-// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A DAG with which something
-// could not be done counts as unread: the others are covered all the same.
+// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A
+// DAG with which something could not be done counts as unread: the others are covered all the same.
 func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) (answered bool, err error) {
 	coverage, started := c.gate.Coverage(g.Target), c.Started(g.Target)
 	l.since = c.mark(g.Target)
@@ -124,7 +124,8 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	return true, err
 }
 
-// Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been learned.
+// Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been
+// learned.
 func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
@@ -165,8 +166,8 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
 }
 
-// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be done about one DAG does not
-// keep the others from being checked.
+// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be
+// done about one DAG does not keep the others from being checked.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) (answered bool, err error) {
 	all = c.owned(ctx, all, l)
 	sizes, err := c.sizes(ctx, all)
@@ -274,8 +275,8 @@ func (c *Checker) applyTo(ctx context.Context, k *comparison, l *look, at time.T
 	return nil
 }
 
-// missedBefore reports whether nodes of which this answer, the first of an ended DAG perhaps, showed no job will never have one. If DAGMan
-// ran to its end, it waited for all of its jobs; otherwise HTCondor is still removing them.
+// missedBefore reports whether nodes of which this answer, the first of an ended DAG perhaps, showed no job will never
+// have one. If DAGMan ran to its end, it waited for all of its jobs; otherwise HTCondor is still removing them.
 func (c *Checker) missedBefore(d dag, at time.Time) bool {
 	if d.ran() {
 		return true

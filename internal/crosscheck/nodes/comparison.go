@@ -70,7 +70,8 @@ func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 	return nil // an entry of the history about a node whose end is confirmed
 }
 
-// owns reports whether a job is the DAG's, and not somebody else's with its tag. That of a cluster that HTCondor has shown before is.
+// owns reports whether a job is the DAG's, and not somebody else's with its tag. That of a cluster that HTCondor has
+// shown before is.
 func (k *comparison) owns(j schedd.Job) bool {
 	number := j.Node.Number
 	if was, unchanged := k.unchanged[number]; unchanged && was.cluster == j.Cluster {
@@ -141,7 +142,8 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 	return nil
 }
 
-// doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be any DAG's.
+// doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be
+// any DAG's.
 func (all comparisons) doubt(j schedd.Job) {
 	if k := all.of(j); k != nil {
 		if k.owns(j) {
@@ -197,7 +199,8 @@ func (k *comparison) unseen() bool { return len(k.unchanged)+len(k.rows) > 0 || 
 // waits reports whether there were nodes of which no job had been seen.
 func (k *comparison) waits() bool { return !k.waiting.Empty() }
 
-// sinceMark reports whether every known job that left the queue did so after the mark, given that the DAG was compared then, or sent since.
+// sinceMark reports whether every known job that left the queue did so after the mark, given that the DAG was compared
+// then, or sent since.
 func (k *comparison) sinceMark() bool {
 	for _, p := range k.rows {
 		if p.Absent > 0 {

@@ -37,8 +37,9 @@ func (d dag) succeeded() bool { return d.ended() && d.own.Status == ledger.Statu
 // ran reports whether DAGMan ran to its end. It then waited for the ends of all its jobs.
 func (d dag) ran() bool { return d.ended() && d.own.ExitCode != nil }
 
-// over returns the ad of a job that was removed because DAGMan had run to its end as that of the completed job that it was: DAGMan knew its end by its log,
-// and the schedd had forgotten it in an outage. If the schedd has run it again, its ad may have the code of a kill.
+// over returns the ad of a job that was removed because DAGMan had run to its end as that of the completed job that it
+// was: DAGMan knew its end by its log, and the schedd had forgotten it in an outage. If the schedd has run it again,
+// its ad may have the code of a kill.
 func (d dag) over(j schedd.Job) schedd.Job {
 	j.Status = schedd.Completed
 	if d.succeeded() {
@@ -47,8 +48,8 @@ func (d dag) over(j schedd.Job) schedd.Job {
 	return j
 }
 
-// verdicts are what becomes of the nodes of an ended DAG of which no job was ever seen. The first is for the first such node of each
-// sequence in which nothing has failed, nil if that is none of its own; the second for the others.
+// verdicts are what becomes of the nodes of an ended DAG of which no job was ever seen. The first is for the first such
+// node of each sequence in which nothing has failed, nil if that is none of its own; the second for the others.
 func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict) {
 	rest = ledger.Verdict{Source: crosscheck.FromHTCondor, At: at}
 	switch {
@@ -67,7 +68,8 @@ func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict)
 	return nil, rest
 }
 
-// conclude gives the verdicts on the nodes of an ended DAG of which queue and history showed no job, once it is known what became of the others.
+// conclude gives the verdicts on the nodes of an ended DAG of which queue and history showed no job, once it is known
+// what became of the others.
 func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
 	var open []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

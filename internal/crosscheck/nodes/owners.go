@@ -11,8 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Anyone who may submit to the schedd can write the tag of a node into their own job, but not its Owner. DAGMan sends its nodes as the account of its own
-// job, which its row tells once HTCondor has shown that job. Until then they may have the accounts of its target.
+// Anyone who may submit to the schedd can write the tag of a node into their own job, but not its Owner. DAGMan sends
+// its nodes as the account of its own job, which its row tells once HTCondor has shown that job. Until then they may
+// have the accounts of its target.
 
 // accountLife is how long the accounts of a target are not asked for again.
 const accountLife = 10 * time.Minute
@@ -28,8 +29,8 @@ type known struct {
 	until    time.Time
 }
 
-// owned returns those of the DAGs of which it is known whose their jobs are, and notes these accounts in l. The others wait, and they alone: the
-// credentials of one namespace are no other's concern.
+// owned returns those of the DAGs of which it is known whose their jobs are, and notes these accounts in l. The others
+// wait, and they alone: the credentials of one namespace are no other's concern.
 func (c *Checker) owned(ctx context.Context, runs []ledger.Run, l *look) (known []ledger.Run) {
 	if l.accounts == nil {
 		l.accounts = make(map[key][]string, len(runs))

@@ -79,7 +79,8 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 // maxNamedNodes is how many nodes a question names.
 const maxNamedNodes = 4000
 
-// askNamed asks about unsettled nodes of which nothing was heard. Between cross-checks those are left out that may have left the queue.
+// askNamed asks about unsettled nodes of which nothing was heard. Between cross-checks those are left out that may have
+// left the queue.
 func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
 	var clusters []int
 	for _, k := range all {
@@ -128,7 +129,8 @@ func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look)
 	return all, nil
 }
 
-// hearAll compares the ads of an answer with the rows of their nodes, which are read once it is complete; of the few that need reasons, at once.
+// hearAll compares the ads of an answer with the rows of their nodes, which are read once it is complete; of the few
+// that need reasons, at once.
 func (c *Checker) hearAll(ctx context.Context, all comparisons, queued bool, at time.Time, l *look, ask func(hear func(schedd.Job) error) error) error {
 	var shown []schedd.Job
 	err := ask(func(j schedd.Job) error {

@@ -12,8 +12,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Reconcile compares the nodes of DAGs with the schedds, including those of which HTCondor has confirmed the end, as far as queue or history still know them. It
-// reports every difference in order and repairs the ledger unless dry is set. checked is the number of nodes compared.
+// Reconcile compares the nodes of DAGs with the schedds, including those of which HTCondor has confirmed the end, as
+// far as queue or history still know them. It reports every difference in order and repairs the ledger unless dry is
+// set. checked is the number of nodes compared.
 func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(crosscheck.Difference)) (checked int, err error) {
 	for _, g := range backend.Groups(runs) {
 		n, another := c.reconcileGroup(ctx, g, dry, found)

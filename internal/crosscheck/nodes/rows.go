@@ -10,7 +10,8 @@ import (
 // pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
 const pageSize = 1000
 
-// readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of; full: also of the others.
+// readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of; full: also
+// of the others.
 func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, l *look, full bool) (comparisons, error) {
 	all := make(comparisons, len(runs))
 	var left []pages

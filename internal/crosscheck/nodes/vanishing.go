@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// doubt sets that of each DAG that goes on and has missing nodes: see crosscheck/vanishing.go. Once a DAG has ended, its nodes are where it was.
+// doubt sets that of each DAG that goes on and has missing nodes: see crosscheck/vanishing.go. Once a DAG has ended,
+// its nodes are where it was.
 func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.Time) error {
 	missing, runs := 0, []ledger.Run(nil)
 	for _, k := range all {

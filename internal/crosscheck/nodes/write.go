@@ -45,7 +45,8 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 // wordsAtOnce is how many nodes of a DAG something is remembered of, half a kilobyte each, before it is written.
 const wordsAtOnce = 10_000
 
-// relieve writes what was heard about a DAG, perhaps nil, as soon as it is much. What cannot be written is forgotten, with why.
+// relieve writes what was heard about a DAG, perhaps nil, as soon as it is much. What cannot be written is forgotten,
+// with why.
 func (c *Checker) relieve(ctx context.Context, k *comparison, at time.Time) {
 	if k == nil || len(k.heard) < wordsAtOnce {
 		return
@@ -60,7 +61,8 @@ func (c *Checker) relieve(ctx context.Context, k *comparison, at time.Time) {
 	k.heard = nil
 }
 
-// eachTold calls fn with the numbers of the nodes of which something was heard, or nothing though the history was asked.
+// eachTold calls fn with the numbers of the nodes of which something was heard, or nothing though the history was
+// asked.
 func (k *comparison) eachTold(history bool, fn func(page []int, absent map[int]bool) error) error {
 	numbers := k.missing()
 	if !history {

@@ -41,8 +41,8 @@ func (k kind) Sync(ctx context.Context, key string, job *v1alpha1.HTCJob) error 
 
 func (kind) Explain(err error) reconciler.Blocker { return explain(err) }
 
-// Acted lets go of the place in the line of a pool unless it is kept: an HTCJob blocked for another reason must not keep its place ahead of
-// others. What waits in the line is woken.
+// Acted lets go of the place in the line of a pool unless it is kept: an HTCJob blocked for another reason must not
+// keep its place ahead of others. What waits in the line is woken.
 func (k kind) Acted(key string, err error) (woken bool) {
 	if _, waits := errors.AsType[*admission.Waits](err); waits {
 		return true
@@ -76,8 +76,8 @@ func (k kind) Next(ctx context.Context, job *v1alpha1.HTCJob) (reconciler.Step, 
 	return next, nil
 }
 
-// tooEarly reports whether an attempt is about to begin although only callbacks say that the previous one has ended. HTCondor
-// may have put one of its jobs on hold since, or run it again, and both attempts would be under way.
+// tooEarly reports whether an attempt is about to begin although only callbacks say that the previous one has ended.
+// HTCondor may have put one of its jobs on hold since, or run it again, and both attempts would be under way.
 func tooEarly(s lifecycle.Situation, d lifecycle.Decision) bool {
 	begins := d.Action == lifecycle.Submit || d.Action == lifecycle.Recover
 	return begins && s.Run != nil && s.Run.Attempt < d.Attempt && s.Run.State == ledger.Submitted && !s.Run.Confirmed

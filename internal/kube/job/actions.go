@@ -28,8 +28,8 @@ func classOf(a lifecycle.Action) reconciler.Class {
 // deleters is how many HTCJobs' jobs are removed together.
 const deleters = 64
 
-// backendOf returns the schedd that actions of a class on an HTCJob go to: the one where it is or will be. Of several schedds
-// it is one that does not answer, if any, since the action will wait for that one.
+// backendOf returns the schedd that actions of a class on an HTCJob go to: the one where it is or will be. Of several
+// schedds it is one that does not answer, if any, since the action will wait for that one.
 func (c *Controller) backendOf(class reconciler.Class) func(context.Context, string) schedd.Endpoint {
 	return func(ctx context.Context, key string) schedd.Endpoint {
 		var endpoint schedd.Endpoint

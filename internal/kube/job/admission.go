@@ -22,7 +22,8 @@ func (c *Controller) newAdmission() *admission.Admission {
 	}
 }
 
-// rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let go, to find that out.
+// rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let
+// go, to find that out.
 func (c *Controller) rules(name string) admission.Rules {
 	return admission.RulesOf(name, c.pool(name), c.Site.MaxQueue, c.Site.MaxOpen)
 }
@@ -69,7 +70,8 @@ func demandOf(run ledger.Run, procs int) admission.Demand {
 	return admission.DemandOf(procs, pool.ReadEffective(run.Pool, run.Effective))
 }
 
-// inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it meanwhile.
+// inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it
+// meanwhile.
 func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) error {
 	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
 		return nil
@@ -128,8 +130,8 @@ func (c *Controller) tellPlace(key string, what *admission.Waits) {
 	c.Routine.Add(key)
 }
 
-// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for
-// now have left the line.
+// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses
+// for now have left the line.
 func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
 	load, err := c.admission.Load(ctx, name)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// Remove implements reconciler.Kind, as does Forget. If no row says what was sent, the ledger may have been lost: the finalizer
-// was set before anything was sent.
+// Remove implements reconciler.Kind, as does Forget. If no row says what was sent, the ledger may have been lost: the
+// finalizer was set before anything was sent.
 func (k kind) Remove(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	if orphans.AnySent(own) || k.forgotten(job, own) {
 		return k.removeEverywhere(ctx, job, own)
@@ -38,8 +38,8 @@ func (k kind) Owner() orphans.Owner {
 	}
 }
 
-// removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where
-// the status says, and wherever one could be sent now.
+// removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for
+// where the status says, and wherever one could be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
 	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent } // recorded again where a new one would go
@@ -70,9 +70,10 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	return nil
 }
 
-// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and puts aside
-// what is staged of runs that are no open intents: HTCondor has the files of those that were sent, and after the restore of an older ledger nothing
-// else would remove those of others. Only inputs can be staged before their run is recorded, and those are read again.
+// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and
+// puts aside what is staged of runs that are no open intents: HTCondor has the files of those that were sent, and after
+// the restore of an older ledger nothing else would remove those of others. Only inputs can be staged before their run
+// is recorded, and those are read again.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
 	entries, err := os.ReadDir(c.Staging) // before the ledger is read: what is staged afterwards is not looked at
 	if err != nil {
@@ -111,7 +112,8 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 // asideDir is the directory in that of the staged files for those that are to be removed. No run has such a name.
 const asideDir = ".aside"
 
-// putAside moves what is staged of all runs but these, which is quick even if there are many files. What then is under the name of a run is its own.
+// putAside moves what is staged of all runs but these, which is quick even if there are many files. What then is under
+// the name of a run is its own.
 func (c *Controller) putAside(entries []os.DirEntry, but map[string]bool) error {
 	aside := filepath.Join(c.Staging, asideDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {

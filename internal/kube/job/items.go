@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// pointsOf returns the items of an attempt. A table is read once: for an attempt whose intent is in the ledger, given as run, the
-// items are those that were recorded with it.
+// pointsOf returns the items of an attempt. A table is read once: for an attempt whose intent is in the ledger, given
+// as run, the items are those that were recorded with it.
 func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (site.Items, error) {
 	if job.Spec.ItemsFrom != nil && run != nil && run.SpecHash == job.SpecHash() && run.ItemsDigest != "" {
 		p := site.Items{Digest: run.ItemsDigest}

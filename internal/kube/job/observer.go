@@ -16,7 +16,8 @@ type Observer interface {
 	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Unread: the ads of so many jobs could not be fetched or read.
 	Unread(jobs int)
-	// Used: jobs of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	// Used: jobs of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in
+	// seconds of one core.
 	Used(namespace string, coreSeconds int64)
 	// Fetched: the output of so many procs has been fetched.
 	Fetched(procs int, bytes int64)
@@ -31,7 +32,8 @@ type Observer interface {
 }
 
 // Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their
-// output to be fetched, for an artifact to be pushed, or for the Pod of spec.logsPod. Those in a back-off after a failure do not count.
+// output to be fetched, for an artifact to be pushed, or for the Pod of spec.logsPod. Those in a back-off after a
+// failure do not count.
 func (c *Controller) Waiting() map[string]int {
 	n := c.engine.Waiting()
 	n["check"], n["fetch"], n["push"], n["logs"] = c.checkers.Waiting(), c.fetcher.Waiting(), c.pusher.Waiting(), c.logs.Len()

@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 )
 
-// How long after one write of a status the next one waits, so that more is written with it: every watcher gets the whole object with every write. What a phase, a condition
-// or a message says never waits.
+// How long after one write of a status the next one waits, so that more is written with it: every watcher gets the
+// whole object with every write. What a phase, a condition or a message says never waits.
 const (
 	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
 	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
@@ -47,8 +47,8 @@ func onlySeen(before, after v1alpha1.HTCJobStatus) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time of
-// the last check.
+// onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time
+// of the last check.
 func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
 	before.Idle, before.Running, before.Held, before.Stopped = after.Idle, after.Running, after.Held, after.Stopped

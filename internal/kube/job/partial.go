@@ -23,7 +23,8 @@ type part struct {
 	failed  int         // how many of these have failed
 }
 
-// partOf reads from the ledger what the next attempt sends. It waits until everything is here that the jobs have left which do not run again.
+// partOf reads from the ledger what the next attempt sends. It waits until everything is here that the jobs have left
+// which do not run again.
 func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, error) {
 	choice, listed, _ := s.Again()
 	if choice == lifecycle.Everything {
@@ -107,8 +108,8 @@ func baseOf(tx *ledger.Tx, run ledger.Run) (attempt int, err error) {
 	return attempt, err
 }
 
-// keepOutput puts the output of the jobs that a run does not send into the run's place. It may be repeated. The store says where it is: the ledger may
-// have lost the attempt before.
+// keepOutput puts the output of the jobs that a run does not send into the run's place. It may be repeated. The store
+// says where it is: the ledger may have lost the attempt before.
 func (c *Controller) keepOutput(ctx context.Context, run ledger.Run) error {
 	if run.Sent == "" || run.OutputDir == "" {
 		return nil
@@ -136,8 +137,9 @@ func (c *Controller) keepOutput(ctx context.Context, run ledger.Run) error {
 	return nil
 }
 
-// agree makes a run whose cluster was found in HTCondor what its ads say of the jobs' numbers: none if all jobs were sent. How many these are the
-// intent says, if the ledger still has it: the schedd may show fewer, for instance of a cluster of which only some files arrived.
+// agree makes a run whose cluster was found in HTCondor what its ads say of the jobs' numbers: none if all jobs were
+// sent. How many these are the intent says, if the ledger still has it: the schedd may show fewer, for instance of a
+// cluster of which only some files arrived.
 func (c *Controller) agree(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, f recovery.Finding) error {
 	if f.Made { // HTCondor shows only those that were made
 		if run.Restored && run.Sent == "" {

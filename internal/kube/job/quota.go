@@ -7,7 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
-// Quota is a quota outside of htcd, before the limits of pools: an HTCJob that is subject to it enters the line of its pool once it has consent.
+// Quota is a quota outside of htcd, before the limits of pools: an HTCJob that is subject to it enters the line of its
+// pool once it has consent.
 type Quota interface {
 	// Of returns its word about an HTCJob, nil if that is subject to none. It does no I/O.
 	Of(s lifecycle.Situation) *lifecycle.Quota

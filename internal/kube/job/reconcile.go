@@ -32,9 +32,9 @@ type Report struct {
 	Checked     int                     `json:"checked"`     // jobs compared with HTCondor
 }
 
-// Reconcile compares everything in the ledger within its scope with the schedd, ended jobs included as far as
-// queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It submits nothing.
-// What cannot be done about one HTCJob, or with one schedd, does not keep the others from being compared.
+// Reconcile compares everything in the ledger within its scope with the schedd, ended jobs included as far as queue or
+// history still know them, then the status of the HTCJobs with the ledger, and repairs both. It submits nothing. What
+// cannot be done about one HTCJob, or with one schedd, does not keep the others from being compared.
 func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report, error) {
 	report := Report{Differences: []crosscheck.Difference{}}
 	found := func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) }

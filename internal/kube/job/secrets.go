@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/secrets"
 )
 
-// SecretChanged triggers a check of the Secrets and wakes every HTCJob that waits for credentials or whose account is not
-// authorised.
+// SecretChanged triggers a check of the Secrets and wakes every HTCJob that waits for credentials or whose account is
+// not authorised.
 func (c *Controller) SecretChanged(namespace string) {
 	c.SecretTouched(namespace)
 	select {
@@ -28,8 +28,8 @@ func (c *Controller) SecretChanged(namespace string) {
 // SecretTouched queues a check whether the Secrets of a namespace are in use: one may be about to be deleted.
 func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) }
 
-// dependedOn returns the accounts that open HTCJobs depend on, as far as the site allows them. The common one is included
-// unless namespaces may have their own accounts: then perhaps none needs it.
+// dependedOn returns the accounts that open HTCJobs depend on, as far as the site allows them. The common one is
+// included unless namespaces may have their own accounts: then perhaps none needs it.
 func (c *Controller) dependedOn() map[backend.Account]struct{} {
 	accounts := map[backend.Account]struct{}{}
 	if len(c.Site.PoolSecrets) == 0 {

@@ -19,8 +19,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// syncObject updates the status of one HTCJob, whose key no other worker handles, and queues what only HTCondor can do. It may run at any
-// time, any number of times.
+// syncObject updates the status of one HTCJob, whose key no other worker handles, and queues what only HTCondor can do.
+// It may run at any time, any number of times.
 func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
 	s, err := c.gather(ctx, job)
 	if err != nil {
@@ -33,7 +33,8 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if d.Action != lifecycle.Submit {
 		c.admission.Withdraw(key)
 	}
-	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
+	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at
+	// once.
 	if since, claimed := c.Actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
 		c.Changed.AddAfter(key, reconciler.BetweenWrites)
 		return nil
@@ -95,8 +96,8 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	return err
 }
 
-// nameSpec adds the spec's hash to a run of an older htcd while the generation shows that the HTCJob still has that spec.
-// From then on edits of fields that are not sent do not affect that run, either.
+// nameSpec adds the spec's hash to a run of an older htcd while the generation shows that the HTCJob still has that
+// spec. From then on edits of fields that are not sent do not affect that run, either.
 func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error {
 	if s.Run == nil || s.Run.SpecHash != "" || s.Run.Generation != s.Job.Generation {
 		return nil
@@ -216,7 +217,8 @@ func gatherSuccesses(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
 	return nil
 }
 
-// believe decides whose word counts about what was sent. What a status says that was edited by hand is dropped, except for the conditions, which are set anew.
+// believe decides whose word counts about what was sent. What a status says that was edited by hand is dropped, except
+// for the conditions, which are set anew.
 func (c *Controller) believe(s *lifecycle.Situation) {
 	job := s.Job
 	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
@@ -236,7 +238,8 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 	}
 }
 
-// gatherResult reads what spec.result names, once. What cannot be read leaves the result absent, and is tried again at the next visit.
+// gatherResult reads what spec.result names, once. What cannot be read leaves the result absent, and is tried again at
+// the next visit.
 func (c *Controller) gatherResult(s *lifecycle.Situation) {
 	if s.Run == nil || s.Job.Spec.Result == "" {
 		return

@@ -11,14 +11,15 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// effective returns what holds for an attempt by a pool, as the spec is now; only the pool's name if it could not be sent.
+// effective returns what holds for an attempt by a pool, as the spec is now; only the pool's name if it could not be
+// sent.
 func (c *Controller) effective(job *v1alpha1.HTCJob, p pool.Pool, attempt int) *v1alpha1.Effective {
 	sandbox, _ := c.Site.Render(job, p, attempt, nil)
 	return p.Effective(sandbox.Requests)
 }
 
-// PoolChanged lets those HTCJobs continue that wait for a pool, and looks again at those that it keeps; nil: it was not, or is
-// no longer, there. Both are nil if namespaces' labels have changed.
+// PoolChanged lets those HTCJobs continue that wait for a pool, and looks again at those that it keeps; nil: it was
+// not, or is no longer, there. Both are nil if namespaces' labels have changed.
 func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
 	c.retryNow(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) })
 	c.poolChanged(before, now)

@@ -7,9 +7,9 @@ import (
 
 // AbsentTwice is the minimum time between two successful answers without a trace of the tag before the run is sent
 // again. The condor_submit of an earlier htcd died with it (package tool), before this one could take the Lease. By the
-// time the schedd answers a later condor_q, it has either committed or dropped that submission: it serves a submission's
-// connection from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its qmgmt.cpp). So
-// the first answer already shows the cluster; the second is a precaution.
+// time the schedd answers a later condor_q, it has either committed or dropped that submission: it serves a
+// submission's connection from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its
+// qmgmt.cpp). So the first answer already shows the cluster; the second is a precaution.
 const AbsentTwice = 3 * time.Second
 
 // Absences remembers when a run was first not found. Memory is enough: after a restart the schedd is asked twice again.

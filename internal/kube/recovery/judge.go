@@ -32,8 +32,8 @@ type Finding struct {
 	Launcher *schedd.Job // the cluster is only that of a factory's launcher: none of the jobs was seen; nil: it is not
 }
 
-// Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
-// time and deadlines count from there, however late the cluster is found.
+// Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours.
+// Start time and deadlines count from there, however late the cluster is found.
 func (f Finding) Since(now time.Time) time.Time {
 	if sent := time.Unix(f.QDate, 0); f.QDate > 0 && sent.Before(now) {
 		return sent
@@ -41,10 +41,11 @@ func (f Finding) Since(now time.Time) time.Time {
 	return now
 }
 
-// Judge reaches a verdict on the jobs found under one tag. A single proc that is spooled or ended makes its cluster whole: it
-// may have begun to run, so the cluster cannot be sent again. If the schedd was killed before it marked the others as
-// spooled, the cross-check deals with them; what has been removed of it for that reason still counts as a part of it. Of several
-// clusters a whole one counts first, then the oldest. The launcher of a factory counts where none of the jobs was seen.
+// Judge reaches a verdict on the jobs found under one tag. A single proc that is spooled or ended makes its cluster
+// whole: it may have begun to run, so the cluster cannot be sent again. If the schedd was killed before it marked the
+// others as spooled, the cross-check deals with them; what has been removed of it for that reason still counts as a
+// part of it. Of several clusters a whole one counts first, then the oldest. The launcher of a factory counts where
+// none of the jobs was seen.
 func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
 	isLauncher := func(j schedd.Job) bool { return j.Launcher }

@@ -33,8 +33,8 @@ type lookup struct {
 	trace map[Key]bool // for every attempt looked for: whether there is any trace
 }
 
-// Lookups runs such queries and keeps the newest result of each target. It is safe for concurrent use; its fields are set
-// before its first use.
+// Lookups runs such queries and keeps the newest result of each target. It is safe for concurrent use; its fields are
+// set before its first use.
 type Lookups struct {
 	Ledger Ledger
 	Schedd crosscheck.Schedd
@@ -64,9 +64,9 @@ func (l *Lookups) set(t backend.Target, found lookup) {
 	l.m[t] = found
 }
 
-// NoTrace reports whether HTCondor has no trace of an attempt, and when it was asked, from a query for all open intents of
-// its target that began after the given time. False may also mean that there is no other open intent at the target, or that
-// there was no such answer: then the attempt is looked for on its own.
+// NoTrace reports whether HTCondor has no trace of an attempt, and when it was asked, from a query for all open intents
+// of its target that began after the given time. False may also mean that there is no other open intent at the target,
+// or that there was no such answer: then the attempt is looked for on its own.
 func (l *Lookups) NoTrace(ctx context.Context, run ledger.Run, after time.Time) (asked time.Time, is bool, err error) {
 	t := backend.TargetOf(run).Shared()
 	for range 2 { // the first result may be of a query that began earlier

@@ -112,7 +112,8 @@ func (t *Tries) Forget(uid string) {
 // Numbers matches what may differ between two messages that mean the same.
 var Numbers = regexp.MustCompile(`[0-9]+`)
 
-// unsent reports whether a failure is the schedd's own statement that it accepted nothing, so there is nothing to look for.
+// unsent reports whether a failure is the schedd's own statement that it accepted nothing, so there is nothing to look
+// for.
 func unsent(err error) bool {
 	e, ok := errors.AsType[*schedd.Error](err)
 	if !ok || e.ExitCode < 0 || e.Cluster != nil {

@@ -24,8 +24,8 @@ const (
 	ReasonOrphansKept = "OrphansKept"
 )
 
-// Explain turns an error of what is done for an object into what its conditions say, and names the schedd that does not answer, if
-// that is why.
+// Explain turns an error of what is done for an object into what its conditions say, and names the schedd that does not
+// answer, if that is why.
 func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	submitted := func(reason, message string) (lifecycle.Blocker, schedd.Endpoint) {
 		return lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reason, Message: message}, schedd.Endpoint{}

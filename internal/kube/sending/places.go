@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Places returns where an attempt may be of which the ledger does not know where it was sent: at t, at every schedd of which one was chosen, and at the one
-// that the status names ("" if it names none).
+// Places returns where an attempt may be of which the ledger does not know where it was sent: at t, at every schedd of
+// which one was chosen, and at the one that the status names ("" if it names none).
 func Places(t backend.Target, choice []string, told string) []backend.Target {
 	places := []backend.Target{t}
 	for _, name := range append(slices.Clone(choice), told) {
@@ -58,7 +58,8 @@ func Newest(all []At) (t backend.Target, attempt int) {
 	return t, attempt
 }
 
-// Where returns what was found of an attempt at the place that has a job of htcd's; without one, where others' jobs carry its tag, or else at the first.
+// Where returns what was found of an attempt at the place that has a job of htcd's; without one, where others' jobs
+// carry its tag, or else at the first.
 func Where(all []At, attempt int) At {
 	found := make([]At, len(all))
 	for i, at := range all {

@@ -37,8 +37,8 @@ func named(run ledger.Run) string {
 	return fmt.Sprintf("attempt %d", run.Attempt)
 }
 
-// Submitted turns an intent into a submitted run with a row for every proc, and returns it. The time of submission is now unless the
-// run has one.
+// Submitted turns an intent into a submitted run with a row for every proc, and returns it. The time of submission is
+// now unless the run has one.
 func (s *Sender) Submitted(ctx context.Context, run ledger.Run, cluster schedd.Cluster, along Along) (ledger.Run, error) {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
 	run.Cluster = cluster.ID
@@ -64,8 +64,8 @@ func (s *Sender) Submitted(ctx context.Context, run ledger.Run, cluster schedd.C
 	return run, nil
 }
 
-// Refuse records that a description is wrong, or that an input will not come. It is not tried again until the spec changes. Any other
-// error is returned as it is.
+// Refuse records that a description is wrong, or that an input will not come. It is not tried again until the spec
+// changes. Any other error is returned as it is.
 func (s *Sender) Refuse(ctx context.Context, run ledger.Run, why error, along Along) error {
 	reason := "Refused"
 	if _, is := errors.AsType[*inputs.Failed](why); is {
@@ -134,9 +134,9 @@ func (s *Sender) BeginStop(ctx context.Context, run ledger.Run, reason, message 
 	return now, begun, nil
 }
 
-// Forget drops the rows, the output and the staged files of an object: staged files first, since the rows say where they are, and
-// output together with the rows, so that no fetch can add to it afterwards. Output in its place may belong to a younger object of its
-// name.
+// Forget drops the rows, the output and the staged files of an object: staged files first, since the rows say where
+// they are, and output together with the rows, so that no fetch can add to it afterwards. Output in its place may
+// belong to a younger object of its name.
 func (s *Sender) Forget(ctx context.Context, namespace, name, uid string) error {
 	if err := s.unstageAll(uid); err != nil {
 		return err

@@ -25,8 +25,8 @@ type Registries interface {
 	Delete(ctx context.Context, reference, digest string, dockerConfigs ...[]byte) error
 }
 
-// What a workflow has pushed to registries that are ephemeral is deleted with it. Each artifact carries the workflow's UID, so that no other has the
-// same digest; the digest was recorded before the artifact was pushed.
+// What a workflow has pushed to registries that are ephemeral is deleted with it. Each artifact carries the workflow's
+// UID, so that no other has the same digest; the digest was recorded before the artifact was pushed.
 
 const (
 	artifactsAtOnce = 100
@@ -38,7 +38,8 @@ const (
 	patienceWithAll      = time.Hour
 )
 
-// dropping is how far the deletion of artifacts has got. After a restart it begins again, and what is gone already is no error.
+// dropping is how far the deletion of artifacts has got. After a restart it begins again, and what is gone already is
+// no error.
 type dropping struct {
 	began, went time.Time // went: when one was deleted last
 	dag, node   int       // to go on with

@@ -123,8 +123,8 @@ func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
 	return reason, message
 }
 
-// endConditions sets those that say whether it has ended, and the two by which kstatus and tools built on it tell "in progress" and
-// "failed" from "current".
+// endConditions sets those that say whether it has ended, and the two by which kstatus and tools built on it tell "in
+// progress" and "failed" from "current".
 func (s Situation) endConditions(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
 	reason, message := s.news(status.Phase)
 	stays := v1alpha1.ConditionReconciling
@@ -208,8 +208,8 @@ func (s Situation) outputCondition(set setCondition, v view) {
 	set(v1alpha1.ConditionOutputFetched, is, reason, message)
 }
 
-// happened returns what happened between two statuses: one event for each kind of change, however many nodes changed. The event
-// that a DAG was sent is created where its submission is recorded.
+// happened returns what happened between two statuses: one event for each kind of change, however many nodes changed.
+// The event that a DAG was sent is created where its submission is recorded.
 func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle.Event {
 	var events []lifecycle.Event
 	tell := func(warning bool, reason, message string) {

@@ -12,7 +12,8 @@ import (
 // mostNamed is how many bytes of names of failed nodes finally is told.
 const mostNamed = 4000
 
-// ended returns the variables with which finally is told how the steps before it have ended. They follow from rows that no longer change.
+// ended returns the variables with which finally is told how the steps before it have ended. They follow from rows that
+// no longer change.
 func (c *Controller) ended(ctx context.Context, s Situation) (string, error) {
 	outcome, count := v1alpha1.PhaseFailed, 0
 	if s.succeededBefore() {

@@ -88,8 +88,8 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 	return c.dropReplaced(s)
 }
 
-// fetchDAG brings the output of a DAG's nodes into the store, lets DAGMan's job leave the queue, and records only then that nothing is left to
-// fetch. Whatever is interrupted is done again; what has arrived is not fetched again.
+// fetchDAG brings the output of a DAG's nodes into the store, lets DAGMan's job leave the queue, and records only then
+// that nothing is left to fetch. Whatever is interrupted is done again; what has arrived is not fetched again.
 func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
 	as, err := c.fetchAll(ctx, w, run)
 	if err != nil {
@@ -128,7 +128,8 @@ func (c *Controller) fetchAll(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 	return ledger.IsFetched, c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.AllNodesFetched(run.UID, run.Attempt) })
 }
 
-// brought runs a fetch, and then keep with the directory in which those of the nodes are. Its error is errGone if nothing can arrive any more.
+// brought runs a fetch, and then keep with the directory in which those of the nodes are. Its error is errGone if
+// nothing can arrive any more.
 func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) error {
 	booking, err := c.book(run)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// foundHere records of a DAG that the ledger had lost which of its nodes' output was fetched before: their directories in the store are complete.
+// foundHere records of a DAG that the ledger had lost which of its nodes' output was fetched before: their directories
+// in the store are complete.
 func (c *Controller) foundHere(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
 	g, err := graph.New(w.Spec)
 	if err != nil || run.SpecHash != w.SpecHash() {

@@ -9,13 +9,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// While a DAG goes on, the output of nodes that have ended is fetched in growing intervals, each node's once: their directories are
-// named one by one, as condor_transfer_data would otherwise bring all of them each time.
+// While a DAG goes on, the output of nodes that have ended is fetched in growing intervals, each node's once: their
+// directories are named one by one, as condor_transfer_data would otherwise bring all of them each time.
 
 // firstPart is the shortest interval; further ones are a tenth of the time since the DAG was sent.
 const firstPart = 30 * time.Second
 
-// partAt returns when that is due next; the zero time if no more nodes have ended than the last time, at which that many had.
+// partAt returns when that is due next; the zero time if no more nodes have ended than the last time, at which that
+// many had.
 func (s Situation) partAt(last time.Time, had int) time.Time {
 	dag := s.newest()
 	if dag == nil || !s.Unfetched || dag.Run.State != ledger.Submitted || dag.settled() || dag.ended() <= had {
@@ -68,7 +69,8 @@ func (c *Controller) fetchRest(ctx context.Context, run ledger.Run) error {
 	}
 }
 
-// lacksDirectory reports whether the schedd does not have the directory of a node. Then all that there are can be fetched together.
+// lacksDirectory reports whether the schedd does not have the directory of a node. Then all that there are can be
+// fetched together.
 func lacksDirectory(err error) bool {
 	e, is := errors.AsType[*schedd.TransferError](err)
 	return is && e.Gone()

@@ -34,7 +34,8 @@ func (k kind) Forget(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.
 	return k.forget(ctx, w.Namespace, w.Name, string(w.UID))
 }
 
-// removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer wanted.
+// removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer
+// wanted.
 func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
 	for _, t := range targets {
 		if err := c.releaseAll(ctx, t, uid); err != nil {
@@ -52,7 +53,8 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 	return nil
 }
 
-// releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost some of them.
+// releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost
+// some of them.
 func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid string) error {
 	id, err := c.Questioner(ctx, t)
 	if err != nil {

@@ -77,7 +77,8 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	return s, nil
 }
 
-// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, and its number; 0 is the newest.
+// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, and its number; 0 is the
+// newest.
 func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
 	for i, run := range runs {
 		if i == 0 || begins(runs[i-1], run) {
@@ -95,7 +96,8 @@ func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
 	return dags, number
 }
 
-// begins reports whether a DAG is the first of another attempt than the one before it. After a refused one of the same spec only finally follows.
+// begins reports whether a DAG is the first of another attempt than the one before it. After a refused one of the same
+// spec only finally follows.
 func begins(before, run ledger.Run) bool {
 	sent := before.State == ledger.Submitted || before.State == ledger.Refused
 	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || !sent || before.Stop == crosscheck.StopSuspended

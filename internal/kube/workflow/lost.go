@@ -20,7 +20,8 @@ func (e *lostError) Error() string {
 		"take the output that you need, delete this HTCWorkflow, which removes its jobs, and apply it again", e.found)
 }
 
-// lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a part of it, was lost.
+// lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a
+// part of it, was lost.
 func (s Situation) lost() bool {
 	status, sent, forgotten := s.Workflow.Status, 0, false
 	for _, d := range s.DAGs {
@@ -46,8 +47,8 @@ type lostDAG struct {
 	told     bool // the status speaks of it
 }
 
-// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs. DAGs that the status does not
-// speak of were sent after it was written.
+// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs.
+// DAGs that the status does not speak of were sent after it was written.
 func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
 	status, newest, recorded := s.Workflow.Status, 0, map[string]bool{}
 	for _, d := range s.DAGs {
@@ -85,8 +86,8 @@ func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
 
 func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
 
-// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing of it is still to be fetched, and
-// another is to begin that needs nothing of it.
+// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing
+// of it is still to be fetched, and another is to begin that needs nothing of it.
 func (s Situation) forgettable(stores bool) bool {
 	w := s.Workflow
 	return w.Status.Phase.Terminal() && s.dueAfterLoss() && !resumes(w) && int(w.Status.Attempt) > s.Attempt &&

@@ -74,7 +74,8 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 	return c.tell(ctx, s)
 }
 
-// sumUp reads all results of an attempt, those of one metric at a time. What is repeated has left the DAG that had it before.
+// sumUp reads all results of an attempt, those of one metric at a time. What is repeated has left the DAG that had it
+// before.
 func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.MetricStatus, err error) {
 	type name struct {
 		step   v1alpha1.StepName
@@ -123,7 +124,8 @@ func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.Met
 	return all, nil
 }
 
-// describeMetrics sets what is known of the results. After a restart that is what the status said before, until they are summed up again.
+// describeMetrics sets what is known of the results. After a restart that is what the status said before, until they
+// are summed up again.
 func (s Situation) describeMetrics(status *v1alpha1.HTCWorkflowStatus) {
 	if s.newest() == nil {
 		return

@@ -16,8 +16,8 @@ func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 	return c.Objects.UIDs(ctx, c.Namespace)
 }
 
-// Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the ledger unless it is a dry run; their
-// statuses follow. checked is how many jobs were compared.
+// Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the
+// ledger unless it is a dry run; their statuses follow. checked is how many jobs were compared.
 func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(crosscheck.Difference)) (checked int, err error) {
 	read := func() (runs []ledger.Run, err error) {
 		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -38,7 +38,8 @@ func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(
 	return checked + more, errors.Join(failed, err)
 }
 
-// ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.
+// ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if
+// that was requested.
 func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
 	kept, differences, err := c.Orphans.Reconcile(ctx, s)
 	if err == nil && s.Remove && !s.DryRun {

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// outdated returns the first DAG that stays in the ledger, and how many attempts there are before it: those that are too old, and are nothing that
-// a later one may resume.
+// outdated returns the first DAG that stays in the ledger, and how many attempts there are before it: those that are
+// too old, and are nothing that a later one may resume.
 func outdated(own []ledger.Run) (first, attempts int) {
 	_, newest := Attempt(own, 0)
 	keep := newest - sending.KeptAttempts

@@ -37,8 +37,8 @@ func (c *Controller) rules(p pool.Pool) admission.Rules {
 	return admission.RulesOf(p.Name, now, c.Site.MaxQueue, c.Site.MaxOpen)
 }
 
-// poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no room for a single
-// node. A workflow waits in no line: it asks again.
+// poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no
+// room for a single node. A workflow waits in no line: it asks again.
 func (c *Controller) poolWorks(ctx context.Context, p pool.Pool, namespace string) error {
 	r := c.rules(p)
 	if r.None() {
@@ -103,8 +103,8 @@ func (c *Controller) fits(p prepared) error {
 	return nil
 }
 
-// atOnce returns how many nodes of a DAG with these steps may be in the queue, as far as the pool bounds what they ask for
-// together.
+// atOnce returns how many nodes of a DAG with these steps may be in the queue, as far as the pool bounds what they ask
+// for together.
 func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
 	rules := c.rules(by)
 	for _, step := range steps {
@@ -128,8 +128,9 @@ func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
 	return d
 }
 
-// pace returns how many nodes are sent at a time, and how often, so that there are at most so many in a minute, and not many fewer. Longer pauses delay
-// what waits for a parent's end: they are 10 seconds at most, unless only longer ones keep to it.
+// pace returns how many nodes are sent at a time, and how often, so that there are at most so many in a minute, and not
+// many fewer. Longer pauses delay what waits for a parent's end: they are 10 seconds at most, unless only longer ones
+// keep to it.
 func pace(perMinute int) (best schedd.Pace) {
 	const minute, longest = 60, 10
 	if perMinute*longest < minute {
@@ -164,8 +165,8 @@ func least(throttle int, limit *int32) int {
 	return min(cmp.Or(throttle, most), most)
 }
 
-// PoolChanged continues with what waits for a pool, and looks again at what has ended if the pool says how long that is kept; nil: it was not, or
-// is no longer, there.
+// PoolChanged continues with what waits for a pool, and looks again at what has ended if the pool says how long that is
+// kept; nil: it was not, or is no longer, there.
 func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
 	c.RetryAll(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
 	if before != nil && now != nil && !equality.Semantic.DeepEqual(before.Spec.Keep, now.Spec.Keep) {

@@ -150,7 +150,8 @@ func gatherPushes(tx *ledger.Tx, s *Situation, run ledger.Run) error {
 	return err
 }
 
-// pushedCondition says how many artifacts of the newest attempt have been pushed. A workflow that makes none has no such condition.
+// pushedCondition says how many artifacts of the newest attempt have been pushed. A workflow that makes none has no
+// such condition.
 func (s Situation) pushedCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
 	const kind = v1alpha1.ConditionOutputsPushed
 	dag, n := s.newest(), s.Pushes

@@ -48,7 +48,8 @@ func (s Situation) repeatsStep(r v1alpha1.Rule) (step int, is bool) {
 	return step, step >= 0 && !s.Graph.Steps[step].All && s.Graph.Steps[step].Level == s.level(*s.newest())
 }
 
-// mayRepeat reports whether a rule may have steps of the newest level repeated: it has ended by itself, and what follows can still succeed.
+// mayRepeat reports whether a rule may have steps of the newest level repeated: it has ended by itself, and what
+// follows can still succeed.
 func (s Situation) mayRepeat() bool {
 	if len(s.DAGs) == 0 || s.Graph == nil || !repeats(s.Workflow) || s.changed() {
 		return false
@@ -117,8 +118,8 @@ func (s Situation) enoughWithout() bool {
 	return s.succeeded()-unwanted >= int(*spec.Complete)
 }
 
-// dueToRepeat returns the occasions whose time has come, and when that of the next is. When the deadline has passed nothing waits any more: what
-// is left then ends as the deadline says.
+// dueToRepeat returns the occasions whose time has come, and when that of the next is. When the deadline has passed
+// nothing waits any more: what is left then ends as the deadline says.
 func (s Situation) dueToRepeat() (due []ledger.Occasion, next time.Time) {
 	for _, r := range s.Repeat.all {
 		if r.at.After(s.Now) && !s.overdue() {
@@ -165,8 +166,8 @@ func sequencesOf(all []ledger.Occasion) (sequences []int) {
 	return slices.Compact(sequences)
 }
 
-// keepsUnrepeated decides which nodes of a DAG that repeats do not run again: those that are done and come after no step that is repeated. What
-// has failed in these sequences runs again, too.
+// keepsUnrepeated decides which nodes of a DAG that repeats do not run again: those that are done and come after no
+// step that is repeated. What has failed in these sequences runs again, too.
 func (c *Controller) keepsUnrepeated(ctx context.Context, s Situation, p plannedDAG, recorded *ledger.Run) (k kept, err error) {
 	k.from = s.DAGs[0].Run.OutputDir
 	if recorded != nil {

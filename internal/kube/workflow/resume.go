@@ -15,9 +15,9 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// With spec.resume FromFailure, nodes that have succeeded in the attempt before are in the DAGs of a new one, too, as done: DAGMan does not send
-// them, their rows say how they ended, and their output is linked into the new attempt's. What still has to run and pulls from them gets it
-// spooled again.
+// With spec.resume FromFailure, nodes that have succeeded in the attempt before are in the DAGs of a new one, too, as
+// done: DAGMan does not send them, their rows say how they ended, and their output is linked into the new attempt's.
+// What still has to run and pulls from them gets it spooled again.
 
 // resumes reports whether a new attempt goes on from the one before.
 func resumes(w *v1alpha1.HTCWorkflow) bool { return w.Spec.Resume == v1alpha1.ResumeFromFailure }

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// HTCondor does not report how much the nodes of a DAG have left, and all of it comes with one command. So a fetch that needs too much is
-// broken off, and begins again when there is room for more than it had taken until then.
+// HTCondor does not report how much the nodes of a DAG have left, and all of it comes with one command. So a fetch that
+// needs too much is broken off, and begins again when there is room for more than it had taken until then.
 
 // leastOutput is what the output of a DAG needs in any case.
 var leastOutput = output.Room{Bytes: 64 << 10, Files: 16}

@@ -97,7 +97,8 @@ func (s Situation) countOf(r v1alpha1.Rule) int {
 	return int(n.Held)
 }
 
-// decide returns what becomes of a rule's state, whether that is something else than before, and when to look at it again.
+// decide returns what becomes of a rule's state, whether that is something else than before, and when to look at it
+// again.
 func (s Situation) decide(i int) (is ledger.RuleState, differs bool, again time.Time) {
 	r := s.Workflow.Spec.Rules[i]
 	if r.Action == v1alpha1.ActionRepeat { // that is for ended DAGs
@@ -187,8 +188,8 @@ func among(n int) string {
 	return fmt.Sprintf(", of %s", lifecycle.Plural(n, "result"))
 }
 
-// applyRules lets the rules of a workflow act, and returns when to look at them again if nothing changes. What one does is in the ledger before anything
-// else knows of it.
+// applyRules lets the rules of a workflow act, and returns when to look at them again if nothing changes. What one does
+// is in the ledger before anything else knows of it.
 func (c *Controller) applyRules(ctx context.Context, s *Situation) (again time.Time, err error) {
 	first := s.DAGs[0].Run
 	for i := range s.Workflow.Spec.Rules {

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/secrets"
 )
 
-// needsSecret reports whether a workflow with our finalizer but without a row may have been sent with the Secret: the ledger may have lost
-// its rows. The others are known from these, of both kinds.
+// needsSecret reports whether a workflow with our finalizer but without a row may have been sent with the Secret: the
+// ledger may have lost its rows. The others are known from these, of both kinds.
 func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed bool, err error) {
 	if !c.Informer.HasSynced() {
 		return false, errors.New("which HTCWorkflows there are is not known yet")

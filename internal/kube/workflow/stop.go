@@ -48,8 +48,9 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	return c.settle(ctx, run)
 }
 
-// confirmEnough returns a *sending.Waiting while fewer sequences than are wanted have succeeded by what HTCondor has confirmed. A callback comes
-// before the output, and after an outage HTCondor may run the job again: a success that is counted on must not be removed.
+// confirmEnough returns a *sending.Waiting while fewer sequences than are wanted have succeeded by what HTCondor has
+// confirmed. A callback comes before the output, and after an outage HTCondor may run the job again: a success that is
+// counted on must not be removed.
 func (c *Controller) confirmEnough(ctx context.Context, s Situation) error {
 	dag, told := s.newest(), 0
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

@@ -27,8 +27,9 @@ type prepared struct {
 	states  []ledger.RuleState // of the rules by which it does
 }
 
-// submit begins the DAG of a level: finalizer, intent with its nodes, sandbox, condor_submit, row of DAGMan's job, in that order.
-// Whatever interrupts it, the intent stays and recover takes over; only a refusal of the description is final.
+// submit begins the DAG of a level: finalizer, intent with its nodes, sandbox, condor_submit, row of DAGMan's job, in
+// that order. Whatever interrupts it, the intent stays and recover takes over; only a refusal of the description is
+// final.
 func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	run := c.newRun(w, s, d)
 	token, hash := notify.NewToken()
@@ -106,8 +107,8 @@ func (c *Controller) stagingOf(w *v1alpha1.HTCWorkflow, dag int) string {
 	return filepath.Join(c.Staging, fmt.Sprintf("%s-%d", w.UID, dag))
 }
 
-// prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec. recorded is its run if its
-// intent is in the ledger.
+// prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec.
+// recorded is its run if its intent is in the ledger.
 func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, run ledger.Run, recorded *ledger.Run) (p prepared, err error) {
 	if p.pool, err = c.poolOf(ctx, w, s); err != nil {
 		return p, err
@@ -134,8 +135,8 @@ func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	return p, err
 }
 
-// begin sets the finalizers and writes the intent with the nodes. It returns false if the object is not as the cache said; the queue will
-// get its present version.
+// begin sets the finalizers and writes the intent with the nodes. It returns false if the object is not as the cache
+// said; the queue will get its present version.
 func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared) (bool, error) {
 	held, err := c.Keeper.Hold(ctx, backend.TargetOf(run).Account)
 	if err != nil {
@@ -201,7 +202,8 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 	return c.recordCluster(ctx, w, run, cluster)
 }
 
-// recordCluster turns an intent into a submitted run with a row for DAGMan's job. The time of submission is now unless the run has one.
+// recordCluster turns an intent into a submitted run with a row for DAGMan's job. The time of submission is now unless
+// the run has one.
 func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, cluster schedd.Cluster) error {
 	var nodes int
 	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {

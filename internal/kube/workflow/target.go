@@ -10,7 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be sent.
+// backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be
+// sent.
 func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint {
 	runs, err := c.Runs(ctx, key)
 	if n := len(runs); err == nil && n > 0 {
@@ -29,7 +30,8 @@ func (k kind) Line(ctx context.Context, class reconciler.Class, key string) send
 	return sending.Line{At: k.backendOf(ctx, key), Fetches: fetches}
 }
 
-// eachSender does something as each identity that may have sent what is at a target: HTCondor passes over what is another account's.
+// eachSender does something as each identity that may have sent what is at a target: HTCondor passes over what is
+// another account's.
 func (c *Controller) eachSender(ctx context.Context, t backend.Target, do func(id schedd.Identity) error) error {
 	ids, err := backend.SendersOf(ctx, c.Credentials, t)
 	if err != nil {

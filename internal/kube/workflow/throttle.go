@@ -12,8 +12,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// maxJobs returns how many nodes of a DAG with these steps may be in the queue, 0 for any number. atWork is how many sequences may be at work
-// at a time: DAGMan sends depth first, so as many jobs as so many sequences have side by side belong to about so many sequences.
+// maxJobs returns how many nodes of a DAG with these steps may be in the queue, 0 for any number. atWork is how many
+// sequences may be at work at a time: DAGMan sends depth first, so as many jobs as so many sequences have side by side
+// belong to about so many sequences.
 func maxJobs(w *v1alpha1.HTCWorkflow, g *graph.Graph, steps []int, atWork int) int {
 	most := 0
 	if t := w.Spec.Throttle; t != nil {
@@ -34,7 +35,8 @@ func maxJobs(w *v1alpha1.HTCWorkflow, g *graph.Graph, steps []int, atWork int) i
 	return most
 }
 
-// atWork returns how many sequences may be at work at a time: what the rule that acted last has made of it, else what the spec says; 0: all.
+// atWork returns how many sequences may be at work at a time: what the rule that acted last has made of it, else what
+// the spec says; 0: all.
 func (s Situation) atWork() int {
 	if changed := s.changedByRule(); changed > 0 && !s.due() {
 		return changed
@@ -65,7 +67,8 @@ func (s Situation) jobsNow() int {
 	return maxJobs(s.Workflow, s.Graph, steps, s.atWork())
 }
 
-// resized reports whether the newest DAG does not keep yet to what rules have made of maxConcurrent. A DAG that was sent later does.
+// resized reports whether the newest DAG does not keep yet to what rules have made of maxConcurrent. A DAG that was
+// sent later does.
 func (s Situation) resized() bool {
 	return s.ruled() && slices.ContainsFunc(s.Rules, s.unapplied)
 }

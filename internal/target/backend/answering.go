@@ -10,9 +10,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Answering is a Schedd that records which endpoints answer. A command without an answer proves little: users determine its size
-// and much of what a tool prints. So htcd then asks the endpoint a small question of its own, and that decides. Set its
-// fields before its first use.
+// Answering is a Schedd that records which endpoints answer. A command without an answer proves little: users determine
+// its size and much of what a tool prints. So htcd then asks the endpoint a small question of its own, and that
+// decides. Set its fields before its first use.
 type Answering struct {
 	Schedd
 	Now func() time.Time
@@ -52,8 +52,8 @@ func (a *Answering) Known() map[schedd.Endpoint]Reachability {
 	return all
 }
 
-// about runs a command at an endpoint. An endpoint that did not answer last time is first asked the small question, so that
-// an outage costs each HTCJob a short deadline instead of a long one.
+// about runs a command at an endpoint. An endpoint that did not answer last time is first asked the small question, so
+// that an outage costs each HTCJob a short deadline instead of a long one.
 func (a *Answering) about(ctx context.Context, id schedd.Identity, command func() error) error {
 	return a.inTurn(ctx, id, false, command)
 }
@@ -84,7 +84,8 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 	return err
 }
 
-// Answers asks the small question and records the answer. Callers share it, so it goes on when the one that began it is cancelled.
+// Answers asks the small question and records the answer. Callers share it, so it goes on when the one that began it is
+// cancelled.
 func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
 	asked := a.asking.DoChan(fmt.Sprintf("%q", id), func() (any, error) {
 		return nil, a.question(context.WithoutCancel(ctx), id)
@@ -112,7 +113,8 @@ func silent(err error) bool {
 	return err != nil && kind != schedd.Credentials && kind != schedd.NotAuthorised
 }
 
-// question first asks as an account that works elsewhere: one namespace's account must not make an endpoint seem down for all.
+// question first asks as an account that works elsewhere: one namespace's account must not make an endpoint seem down
+// for all.
 func (a *Answering) question(ctx context.Context, id schedd.Identity) error {
 	other, err := a.Any(ctx, id.Endpoint)
 	if err == nil && other != id && a.Schedd.Answers(ctx, other) == nil {

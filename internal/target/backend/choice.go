@@ -63,8 +63,8 @@ type Chooser struct {
 	}
 	Credentials Credentials
 
-	// usual is the endpoint chosen last for a namespace's HTCJobs that name none. An account may have a schedd of its own, and
-	// so may a namespace.
+	// usual is the endpoint chosen last for a namespace's HTCJobs that name none. An account may have a schedd of its
+	// own, and so may a namespace.
 	usual sync.Map
 }
 

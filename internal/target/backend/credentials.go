@@ -24,8 +24,9 @@ func Questioner(ctx context.Context, c Credentials, t Target) (schedd.Identity, 
 	return c.Any(ctx, t.Endpoint)
 }
 
-// Senders returns the identities as which htcd may have sent a target's jobs: the target's identity now, and the common one,
-// because the namespace may have had no account of its own then. An HTCJob that named a Secret used its account from the start.
+// Senders returns the identities as which htcd may have sent a target's jobs: the target's identity now, and the common
+// one, because the namespace may have had no account of its own then. An HTCJob that named a Secret used its account
+// from the start.
 func Senders(ctx context.Context, c Credentials, t Target, now schedd.Identity) []schedd.Identity {
 	if t.Secret != "" {
 		return []schedd.Identity{now}

@@ -11,8 +11,9 @@ import (
 // mostDeleted is how many objects' jobs one condor_rm removes.
 const mostDeleted = 64
 
-// deletions removes the jobs of deleted objects. For each condor_rm and condor_q a schedd evaluates a constraint for every job in its queue, so
-// what comes while an account's are under way, or in the Rest after them, goes together in the next ones. The zero value is ready to use.
+// deletions removes the jobs of deleted objects. For each condor_rm and condor_q a schedd evaluates a constraint for
+// every job in its queue, so what comes while an account's are under way, or in the Rest after them, goes together in
+// the next ones. The zero value is ready to use.
 type deletions struct {
 	mu      sync.Mutex
 	waiting map[together][]deletion // the key is there while it is served
@@ -35,7 +36,8 @@ type removal struct {
 	err  error
 }
 
-// join removes the jobs of an object, together with those of others, and waits for it. The contexts of all callers are to end at the same time.
+// join removes the jobs of an object, together with those of others, and waits for it. The contexts of all callers are
+// to end at the same time.
 func (d *deletions) join(ctx context.Context, o Owners, t together, uid string) (Left, error) {
 	done := make(chan removal, 1)
 	d.mu.Lock()

@@ -23,10 +23,10 @@ type OwnSecrets interface {
 	LetGo(ctx context.Context, s secrets.Own) error
 }
 
-// Keeper keeps htcd's finalizer on a namespace's own Secret from before the first attempt is sent with it until no HTCJob or HTCWorkflow sent
-// with it is left. Kubernetes deletes a namespace's objects in no particular order: without the finalizer the Secret might go
-// first, and the jobs, which only its account may remove, would block the deletion of the HTCJobs and the namespace for good.
-// Set its fields before its first use.
+// Keeper keeps htcd's finalizer on a namespace's own Secret from before the first attempt is sent with it until no
+// HTCJob or HTCWorkflow sent with it is left. Kubernetes deletes a namespace's objects in no particular order: without
+// the finalizer the Secret might go first, and the jobs, which only its account may remove, would block the deletion of
+// the HTCJobs and the namespace for good. Set its fields before its first use.
 type Keeper struct {
 	Secrets OwnSecrets
 	// Needed report whether an object that still exists sent anything with the Secret: one for each kind.
@@ -38,7 +38,8 @@ type Keeper struct {
 	denied atomic.Bool  // it was reported
 }
 
-// MayBegin returns an error if that account's Secret is being deleted. Runs that were, or may have been, sent with it go on.
+// MayBegin returns an error if that account's Secret is being deleted. Runs that were, or may have been, sent with it
+// go on.
 func (k *Keeper) MayBegin(a Account) error {
 	own, found := k.of(a)
 	if !found || !own.Deleting {

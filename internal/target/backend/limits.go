@@ -14,8 +14,8 @@ const (
 	lastPause  = time.Minute
 )
 
-// Limits records where an account may have no more jobs. There, only one at a time asks again of those that have as many
-// jobs as what was refused, or more. The zero value is ready to use.
+// Limits records where an account may have no more jobs. There, only one at a time asks again of those that have as
+// many jobs as what was refused, or more. The zero value is ready to use.
 type Limits struct {
 	// Passed is called when a submission has succeeded; nil: nobody waits for that.
 	Passed func()
@@ -31,8 +31,8 @@ type limit struct {
 	next  time.Time // when the next may ask
 }
 
-// Met records a schedd's answer that there is no room for so many jobs. A limit on the size of one submission affects no
-// other.
+// Met records a schedd's answer that there is no room for so many jobs. A limit on the size of one submission affects
+// no other.
 func (l *Limits) Met(id schedd.Identity, jobs int, said error, now time.Time) {
 	if e, is := errors.AsType[*schedd.Error](said); is && e.OfOneSubmission() {
 		return
@@ -50,8 +50,8 @@ func (l *Limits) Met(id schedd.Identity, jobs int, said error, now time.Time) {
 	l.m[id] = limit{said: said, jobs: jobs, pause: pause, next: now.Add(pause)}
 }
 
-// Ask returns nil to callers that may send: to all, or, at a limit, to those with fewer jobs than what was refused, and to
-// one of the others after every pause. The rest get the schedd's own message.
+// Ask returns nil to callers that may send: to all, or, at a limit, to those with fewer jobs than what was refused, and
+// to one of the others after every pause. The rest get the schedd's own message.
 func (l *Limits) Ask(id schedd.Identity, jobs int, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

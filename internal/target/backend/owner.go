@@ -8,11 +8,12 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Anyone who may submit to the schedd can read an HTCJob's tag in the ads and write it into their own job, but not the job's
-// Owner or its cluster number, which the schedd assigns. If the ledger knows the cluster, that decides; otherwise the Owner
-// does.
+// Anyone who may submit to the schedd can read an HTCJob's tag in the ads and write it into their own job, but not the
+// job's Owner or its cluster number, which the schedd assigns. If the ledger knows the cluster, that decides; otherwise
+// the Owner does.
 
-// Owners distinguishes htcd's jobs from others with the same tag, and removes them as the accounts that may have sent them.
+// Owners distinguishes htcd's jobs from others with the same tag, and removes them as the accounts that may have sent
+// them.
 type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
@@ -51,8 +52,8 @@ func (o Owners) AccountsOf(ctx context.Context, t Target) ([]string, error) {
 	return o.Accounts(ctx, t, id)
 }
 
-// Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the common
-// one if the namespace had no other then.
+// Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the
+// common one if the namespace had no other then.
 func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
@@ -70,8 +71,8 @@ func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, l
 	return slices.DeleteFunc(queued, foreign), slices.DeleteFunc(left, foreign), others, nil
 }
 
-// AccountsOfRuns returns the Owners that jobs of runs at a target may have. Those of a run whose jobs HTCondor has not shown yet, or that the ledger may have lost,
-// may have been sent as any of the target's.
+// AccountsOfRuns returns the Owners that jobs of runs at a target may have. Those of a run whose jobs HTCondor has not
+// shown yet, or that the ledger may have lost, may have been sent as any of the target's.
 func (o Owners) AccountsOfRuns(ctx context.Context, t Target, runs []ledger.Run) ([]string, error) {
 	accounts, all := KnownAccounts(runs)
 	if all {
@@ -95,8 +96,8 @@ func KnownAccounts(runs []ledger.Run) (accounts []string, all bool) {
 	return accounts, all
 }
 
-// Strangers returns those of the jobs that a condor_rm passed over that are in none of these runs' clusters, provided that it passed over none
-// of the runs' own jobs and the ledger knows every cluster that was sent.
+// Strangers returns those of the jobs that a condor_rm passed over that are in none of these runs' clusters, provided
+// that it passed over none of the runs' own jobs and the ledger knows every cluster that was sent.
 func Strangers(others []schedd.Job, runs []ledger.Run) []schedd.Job {
 	sent, all := clusters(runs)
 	if !all {
@@ -109,7 +110,8 @@ func Strangers(others []schedd.Job, runs []ledger.Run) []schedd.Job {
 	return strange
 }
 
-// clusters returns the clusters that hold the runs' jobs; all is false if one may have been sent that the ledger does not know.
+// clusters returns the clusters that hold the runs' jobs; all is false if one may have been sent that the ledger does
+// not know.
 func clusters(runs []ledger.Run) (sent []int, all bool) {
 	all = len(runs) > 0
 	for _, run := range runs {

@@ -14,13 +14,14 @@ type Pace struct {
 // DefaultPace is more than an undisturbed htcd needs.
 var DefaultPace = Pace{Commands: 16, PerSecond: 50}
 
-// slowest is the pace at which a schedd is asked however busy it is. Below two commands at once a long transfer would keep
-// htcd from learning anything.
+// slowest is the pace at which a schedd is asked however busy it is. Below two commands at once a long transfer would
+// keep htcd from learning anything.
 var slowest = Pace{Commands: 2, PerSecond: 1}
 
 // Load is what shows how busy a schedd is.
 type Load struct {
-	// DutyCycle is the share of its recent time in which the schedd was busy, as it tells the collector, every 5 minutes by default.
+	// DutyCycle is the share of its recent time in which the schedd was busy, as it tells the collector, every 5
+	// minutes by default.
 	DutyCycle float64
 	Took      time.Duration // its answer to a question of constant size
 	Usually   time.Duration // the same, when it was quickest; 0: unknown
@@ -30,14 +31,14 @@ const (
 	busy = 0.95 // share of its time: from there on commands wait for each other
 	calm = 0.80
 
-	// slow is how many times its quickest answer a slow one takes, and tooLong how long it takes at least: the start of the tool alone may take
-	// a tenth of that on a busy machine of ours.
+	// slow is how many times its quickest answer a slow one takes, and tooLong how long it takes at least: the start of
+	// the tool alone may take a tenth of that on a busy machine of ours.
 	slow    = 8
 	tooLong = 2 * time.Second
 )
 
-// Next returns the pace after the present one, and why it is below most; "" if it is not. The pace is halved while the schedd is busy, and
-// grows by a quarter while it is not, so that several htcds, and its other users, find a balance.
+// Next returns the pace after the present one, and why it is below most; "" if it is not. The pace is halved while the
+// schedd is busy, and grows by a quarter while it is not, so that several htcds, and its other users, find a balance.
 func (most Pace) Next(now Pace, l Load) (next Pace, why string) {
 	switch {
 	case l.DutyCycle >= busy:
@@ -73,6 +74,6 @@ func (p Pace) String() string {
 // maxRest bounds how much a Rest delays what waits for it, and a shutdown.
 const maxRest = time.Second
 
-// Rest returns how long to pause after commands that took so long: nine tenths of the time are left to a schedd's other clients, and what comes
-// meanwhile can go together.
+// Rest returns how long to pause after commands that took so long: nine tenths of the time are left to a schedd's other
+// clients, and what comes meanwhile can go together.
 func Rest(took time.Duration) time.Duration { return min(9*took, maxRest) }

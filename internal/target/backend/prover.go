@@ -14,9 +14,9 @@ const (
 	afterProofs = time.Second
 )
 
-// Prover finds out whether accounts' credentials work. A run at the schedd needs its Secret again only when it ends or is deleted,
-// perhaps a week later. So every Secret in use is checked when a Secret changes, and at intervals, so that users can repair
-// it before it is needed. Set its fields before its first use.
+// Prover finds out whether accounts' credentials work. A run at the schedd needs its Secret again only when it ends or
+// is deleted, perhaps a week later. So every Secret in use is checked when a Secret changes, and at intervals, so that
+// users can repair it before it is needed. Set its fields before its first use.
 type Prover struct {
 	Credentials Credentials
 	// Accounts returns the accounts in use.
@@ -79,8 +79,8 @@ func (p *Prover) Run(ctx context.Context, news <-chan struct{}) {
 	}
 }
 
-// Prove requests a ticket or a token for each account. An unreadable Secret counts only if settled is set: at the start it
-// has not been read yet.
+// Prove requests a ticket or a token for each account. An unreadable Secret counts only if settled is set: at the start
+// it has not been read yet.
 func (p *Prover) Prove(ctx context.Context, settled bool) {
 	found := map[Account]*CredentialError{}
 	for a := range p.Accounts() {

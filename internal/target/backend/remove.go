@@ -33,7 +33,8 @@ func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string)
 	})
 }
 
-// RemoveDeleted is Remove for all jobs of an object that has been deleted. Several such removals go together, but others do not wait for one of many jobs.
+// RemoveDeleted is Remove for all jobs of an object that has been deleted. Several such removals go together, but
+// others do not wait for one of many jobs.
 func (o Owners) RemoveDeleted(ctx context.Context, t Target, uid, reason string, many bool) (Left, error) {
 	return o.removeAsSenders(ctx, t, func(id schedd.Identity) (Left, error) {
 		with := together{id, reason}
@@ -65,7 +66,8 @@ func (o Owners) removeAsSenders(ctx context.Context, t Target, remove func(id sc
 	return left, nil
 }
 
-// condorRm removes what this identity may remove, which is marked as removed when condor_rm returns, and returns when it did.
+// condorRm removes what this identity may remove, which is marked as removed when condor_rm returns, and returns when
+// it did.
 func (o Owners) condorRm(ctx context.Context, id schedd.Identity, constraint, reason string) (returned time.Time, err error) {
 	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, schedd.Removed), reason)
 	if err != nil && schedd.KindOf(err) == schedd.NotAuthorised {

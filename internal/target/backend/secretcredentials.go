@@ -41,9 +41,9 @@ type SecretCredentials struct {
 	Asked func(namespace, name string, expires time.Time, err error)
 }
 
-// Identity returns a ticket or a token that remains valid for a while: of the named Secret in the namespace, or if none is named
-// of the namespace's own account if it has a Secret, else of the common one. A Secret that is named, unusable, or not known
-// yet is never passed over in favour of the common one: the jobs would run as somebody else.
+// Identity returns a ticket or a token that remains valid for a while: of the named Secret in the namespace, or if none
+// is named of the namespace's own account if it has a Secret, else of the common one. A Secret that is named, unusable,
+// or not known yet is never passed over in favour of the common one: the jobs would run as somebody else.
 func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Identity, error) {
 	own := s.Secrets.Find(t.Namespace, t.Secret)
 	switch {
@@ -110,8 +110,8 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint
 	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable, fmt.Sprintf("%s could not be read yet; %s", place(common), why)}
 }
 
-// Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions that
-// the schedd answers for everybody.
+// Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions
+// that the schedd answers for everybody.
 func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	id, err := s.Common(ctx, endpoint)
 	if err == nil {

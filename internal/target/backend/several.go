@@ -35,8 +35,8 @@ type Several struct {
 // askAgain is how often a schedd that does not answer is asked while another one does.
 const askAgain = 30 * time.Second
 
-// Choose gives a target without a schedd one of these: one that answers, is not at its limit if another is not, and has the
-// fewest open jobs. It returns the identity to send as.
+// Choose gives a target without a schedd one of these: one that answers, is not at its limit if another is not, and has
+// the fewest open jobs. It returns the identity to send as.
 func (s *Several) Choose(ctx context.Context, t Target, schedds []string, jobs int) (Target, schedd.Identity, error) {
 	open, err := s.count(ctx)
 	if err != nil {

@@ -8,18 +8,19 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Target is where a run is in HTCondor and whose it is. It is written to the ledger with the intent: every later question
-// about the run goes there as that account, whatever the flags or the site's command then say.
+// Target is where a run is in HTCondor and whose it is. It is written to the ledger with the intent: every later
+// question about the run goes there as that account, whatever the flags or the site's command then say.
 type Target struct {
 	Endpoint schedd.Endpoint
 	Account
 }
 
-// Account says whose credentials are used: those of a Secret in the namespace, or if none is named, the namespace's usual ones.
-// The account without a namespace is the common one.
+// Account says whose credentials are used: those of a Secret in the namespace, or if none is named, the namespace's
+// usual ones. The account without a namespace is the common one.
 type Account struct{ Namespace, Secret string }
 
-// commonSecret in a run's row stands for the common account, whatever account its namespace has. No Secret has such a name.
+// commonSecret in a run's row stands for the common account, whatever account its namespace has. No Secret has such a
+// name.
 const commonSecret = "-"
 
 // TargetOf returns the target in a run's row.
@@ -40,8 +41,8 @@ func (t Target) Of(run ledger.Run) ledger.Run {
 	return run
 }
 
-// Shared returns the target under which runs are asked about together. The schedd shows everybody's jobs to everybody, so runs
-// with their namespace's usual account share one; runs that named a Secret are asked about with it.
+// Shared returns the target under which runs are asked about together. The schedd shows everybody's jobs to everybody,
+// so runs with their namespace's usual account share one; runs that named a Secret are asked about with it.
 func (t Target) Shared() Target {
 	if t.Secret == "" {
 		t.Namespace = ""
