@@ -128,6 +128,7 @@ var wrong = map[string][]string{
 	"token":                    {"A b", "a/b/c", "a/"},
 	"token-file":               {"a\nb"},
 	"user":                     {"a\nb"},
+	"delete":                   {"a\nb"},
 	"upload-files":             {"-1", "many"},
 	"upload-quota":             {"-1Gi", "1", "2Pi"},
 	"url":                      {"host", "ftp://host/x", "http://user:hunter2@host/", "http://host/?a"},

@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +80,42 @@ func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
 
 	b.Kubectl("delete", "htcjob", "reader", "--timeout="+trial.Patience.String())
 	b.Eventually(func() bool { return len(bundles(b)) == 0 }, func() string { return "ConfigMaps are left: " + strings.Join(bundles(b), " ") })
+}
+
+// Some 20 MB, of which a first client has sent a part before its connection broke.
+func TestALargeInputIsUploadedGoesOnWhereItWasCutAndGoesWithItsHTCJob(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	dir := t.TempDir()
+	content := strings.Repeat("0123456789abcdef", 20<<16)
+	events := fileIn(t, dir, "events.root", content)
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
+	at := "/apis/output.htc.cern.ch/v1alpha1/namespaces/" + b.Namespace + "/uploads/sha256:" + digest
+	patch := func(parameter, value string, body io.Reader) error {
+		return b.Core.RESTClient().Patch("").AbsPath(at).Param(parameter, value).Body(body).Do(t.Context()).Error()
+	}
+	require.NoError(t, patch("size", fmt.Sprint(len(content)), strings.NewReader("")))
+	require.Error(t, patch("offset", "0", io.MultiReader(strings.NewReader(content[:5<<20]), iotest.ErrReader(errors.New("cut")))))
+	list := func() string {
+		t.Helper()
+		out, err := b.Lab.Run(t.Context(), "htcd", "upload", "--list", "-n", b.Namespace)
+		require.NoError(t, err)
+		return out
+	}
+	b.Eventually(func() bool { return strings.Contains(list(), "%") && !strings.Contains(list(), " 0%") }, list)
+
+	job := strings.ReplaceAll(strings.Replace(reader, "cat fit.yaml; sha256sum table", "sha256sum events.root", 1), "reader", "large")
+	out, err := b.Lab.Run(t.Context(), "htcd", "submit", fileIn(t, dir, "job.yaml", job), "-n", b.Namespace, "--input", events, "--watch")
+	require.NoError(t, err)
+	require.Equal(t, "htcjob.htc.cern.ch/large submitted\n", out)
+	require.Equal(t, digest+"  events.root\n", b.Output(b.Fetched("large"), 0))
+	require.Contains(t, list(), "HTCJob large")
+	_, err = b.Lab.Run(t.Context(), "htcd", "upload", "--delete", "sha256:"+digest, "-n", b.Namespace)
+	require.ErrorContains(t, err, "is an input of HTCJob large")
+	b.Kubectl("delete", "htcjob", "large", "--timeout="+trial.Patience.String())
+	_, err = b.Lab.Run(t.Context(), "htcd", "upload", "--delete", "sha256:"+digest, "-n", b.Namespace)
+	require.NoError(t, err)
+	require.NotContains(t, list(), digest)
 }
 
 func TestASubmissionThatWasInterruptedBeforeItsConfigMapIsCompleted(t *testing.T) {

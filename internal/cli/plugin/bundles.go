@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -19,25 +20,41 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps that it names already.
+// brought is what an object names, and is made with it.
+type brought struct {
+	files   []input            // of --input, for a ConfigMap
+	large   []largeInput       // of --input, to be uploaded
+	bundled []corev1.ConfigMap // of files that the manifest has as inputs already
+	uploads []toUpload         // the same
+}
+
+// applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps and uploads that it names already.
 //
+// Uploads come first, once a dry run has shown that nothing else is wrong: they take long, and are dropped if nothing names them.
 // The object comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
 // nothing remains that nobody owns. One without its ConfigMaps waits, and applying it again completes it. What
 // would refuse a ConfigMap is found beforehand, by a dry run.
-func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bundled []corev1.ConfigMap, before *object) (*object, error) {
+func (c *cluster) applyWith(ctx context.Context, m manifest, with brought, before *object, told io.Writer) (*object, error) {
+	bundled := with.bundled
 	if before != nil && before.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("the %s %s is being deleted: wait for that (kubectl wait -n %s --for=delete %s), and submit it again",
 			before.name, before.Name, c.namespace, before.fullName(before.Name))
 	}
-	if len(files) > 0 {
-		one, with, err := bundle(m, files)
+	if len(with.files) > 0 {
+		one, more, err := bundle(m, with.files)
 		if err != nil {
 			return nil, err
 		}
-		bundled, m = append(bundled, *one), with
+		bundled, m = append(bundled, *one), more
+	}
+	if len(with.large) > 0 {
+		var err error
+		if m.text, err = addInputs(m.text, uploaded(with.large)); err != nil {
+			return nil, err
+		}
 	}
 	needs := "a submit file with files of this machine"
-	if len(files) > 0 {
+	if len(with.files) > 0 {
 		needs = "--input"
 	}
 	for i := range bundled {
@@ -48,6 +65,9 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bund
 		case err != nil && !apierrors.IsAlreadyExists(err):
 			return nil, fmt.Errorf("the ConfigMap of the files: %w", err)
 		}
+	}
+	if err := c.uploadAll(ctx, m, with, told); err != nil {
+		return nil, err
 	}
 	o, err := c.apply(ctx, m)
 	if err != nil || c.dryRun != nil {
@@ -62,6 +82,38 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bund
 		c.dropBundles(ctx, before, o)
 	}
 	return o, nil
+}
+
+// uploadAll uploads what an object names.
+func (c *cluster) uploadAll(ctx context.Context, m manifest, with brought, told io.Writer) error {
+	all := with.uploads
+	for _, f := range with.large {
+		all = append(all, f.toUpload)
+	}
+	if len(all) == 0 || c.dryRun != nil {
+		return nil
+	}
+	c.dryRun = []string{metav1.DryRunAll}
+	_, err := c.apply(ctx, m)
+	if c.dryRun = nil; err != nil {
+		return err
+	}
+	for range 2 { // the second time, so that none of those that were there before is dropped right now
+		for _, f := range all {
+			if err := c.upload(ctx, f, told); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// uploaded are files as inputs.
+func uploaded(large []largeInput) (all []v1alpha1.Input) {
+	for _, f := range large {
+		all = append(all, v1alpha1.Input{Name: f.name, Upload: f.upload})
+	}
+	return all
 }
 
 // ownerGone is how long Kubernetes may take to delete a ConfigMap whose owner was deleted.

@@ -38,7 +38,7 @@ const ExitInterrupted = 130
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
 	all := []*cobra.Command{submitCommand(), convertCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), portForwardCommand(), getOutputCommand(),
-		nodesCommand(), graphCommand(), historyCommand(), uiCommand(), completionCommand()}
+		nodesCommand(), graphCommand(), historyCommand(), uploadCommand(), uiCommand(), completionCommand()}
 	for _, c := range all {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
 	}
@@ -166,18 +166,26 @@ func (c *cluster) askOf(ctx context.Context, namespace, resource, name, what str
 
 // askAt requests what is at a path of a namespace, or of all of them.
 func (c *cluster) askAt(ctx context.Context, namespace string, parameters url.Values, path ...string) (*http.Response, error) {
+	return c.send(ctx, http.MethodGet, namespace, parameters, nil, path...)
+}
+
+// send is askAt with another method, and a body.
+func (c *cluster) send(ctx context.Context, method, namespace string, parameters url.Values, body io.Reader, path ...string) (*http.Response, error) {
 	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version)
 	if namespace != "" {
 		u = u.JoinPath("namespaces", namespace)
 	}
 	u = u.JoinPath(path...)
 	u.RawQuery = parameters.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
 		return nil, err
 	}
+	if part, is := body.(*io.SectionReader); is {
+		request.ContentLength = part.Size()
+	}
 	response, err := c.http.Do(request)
-	if err != nil || response.StatusCode == http.StatusOK {
+	if err != nil || response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNoContent {
 		return response, err
 	}
 	defer response.Body.Close()

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,39 +34,68 @@ const maxInputs = 1 << 20
 // inputRE matches what can be the name of an input and the key of a ConfigMap. Names that htcd uses are refused by the apiserver.
 var inputRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
-// readInputs reads the files of arguments FILE and NAME=FILE. Nothing is returned unless all of them can be read.
-func readInputs(arguments []string) ([]input, error) {
-	var files []input
+// largeInput is a file of --input that is uploaded.
+type largeInput struct {
+	name string
+	toUpload
+}
+
+// readInputs reads the files of arguments FILE and NAME=FILE, of which the largest are to be uploaded, as many as a ConfigMap has no room
+// for. Nothing is returned unless all of them can be read.
+func readInputs(arguments []string) (files []input, large []largeInput, err error) {
+	var all []largeInput
 	paths := map[string]string{}
-	left := int64(maxInputs)
+	total := int64(0)
 	for _, argument := range arguments {
 		name, path, both := strings.Cut(argument, "=")
 		if !both {
 			name, path = filepath.Base(argument), argument
 		}
 		if path == "" {
-			return nil, setting.Usage{Err: fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
+			return nil, nil, setting.Usage{Err: fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
 		}
 		if !inputRE.MatchString(name) {
-			return nil, setting.Usage{Err: fmt.Errorf("--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
+			return nil, nil, setting.Usage{Err: fmt.Errorf("--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
 				argument, name)}
 		}
 		if other, twice := paths[name]; twice {
-			return nil, setting.Usage{Err: fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name)}
+			return nil, nil, setting.Usage{Err: fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name)}
 		}
 		paths[name] = path
-		content, err := readFile(path, left)
+		size := int64(0)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+		total += size
+		all = append(all, largeInput{name, toUpload{path: path, size: size}})
+	}
+	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b largeInput) int { return cmp.Compare(b.size, a.size) })
+	for _, f := range bySize {
+		if total <= maxInputs {
+			break
+		}
+		total -= f.size
+		if f.toUpload, err = fileToUpload(f.path); err != nil {
+			return nil, nil, fmt.Errorf("--input: %w", err)
+		}
+		large = append(large, f)
+	}
+	left := int64(maxInputs)
+	for _, f := range all {
+		if slices.ContainsFunc(large, func(l largeInput) bool { return l.name == f.name }) {
+			continue
+		}
+		content, err := readFile(f.path, left)
 		switch {
 		case errors.Is(err, errTooLarge):
-			return nil, fmt.Errorf("--input %s: the files have more than 1 MiB together, which is what a ConfigMap can hold: "+
-				"let the jobs fetch large ones by a url, or push them to a registry as an artifact (spec.inputs, docs/data.md)", path)
+			return nil, nil, fmt.Errorf("--input %s: it has more than 1 MiB, which is what a ConfigMap can hold, and is no regular file that could be uploaded", f.path)
 		case err != nil:
-			return nil, fmt.Errorf("--input: %w", err)
+			return nil, nil, fmt.Errorf("--input: %w", err)
 		}
 		left -= int64(len(content))
-		files = append(files, input{name: name, content: content})
+		files = append(files, input{name: f.name, content: content})
 	}
-	return files, nil
+	return files, large, nil
 }
 
 var errTooLarge = errors.New("too large")

@@ -3,6 +3,7 @@ package plugin
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,11 +32,23 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		return path
 	}
 	fit, odd, large := write("fit.yaml", "a"), write("my file", ""), write("large", strings.Repeat("x", maxInputs))
-	got, err := readInputs([]string{fit, "other=" + odd, "a=" + write("b=c", "d")})
+	got, uploaded, err := readInputs([]string{fit, "other=" + odd, "a=" + write("b=c", "d")})
 	require.NoError(t, err)
+	require.Empty(t, uploaded)
 	require.Equal(t, []input{{"fit.yaml", []byte("a")}, {"other", []byte{}}, {"a", []byte("d")}}, got)
-	_, err = readInputs([]string{large})
-	require.NoError(t, err, "exactly 1 MiB")
+	got, uploaded, err = readInputs([]string{large})
+	require.NoError(t, err)
+	require.Len(t, got, 1, "exactly 1 MiB")
+	require.Empty(t, uploaded)
+	huge, err := fileToUpload(write("huge", strings.Repeat("y", maxInputs+1)))
+	require.NoError(t, err)
+	for _, arguments := range [][]string{{fit, large, huge.path}, {huge.path, fit, large}} {
+		got, uploaded, err = readInputs(arguments)
+		require.NoError(t, err)
+		require.Equal(t, []input{{"fit.yaml", []byte("a")}}, got)
+		require.Equal(t, largeInput{"huge", huge}, uploaded[0])
+		require.Equal(t, "large", uploaded[1].name, "the largest, as many as there is no room for")
+	}
 
 	for name, c := range map[string]struct {
 		arguments []string
@@ -52,11 +65,10 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		"one name twice":                      {[]string{fit, "fit.yaml=" + odd}, true, "would both be called fit.yaml: write NAME=FILE"},
 		"a directory":                         {[]string{"d=" + dir}, false, "is a directory: name the files in it one by one, or pack it into one file"},
 		"a file that is not there":            {[]string{dir + "/none"}, false, "no such file"},
-		"more than 1 MiB":                     {[]string{fit, large}, false, "large ones by a url, or push them to a registry as an artifact"},
-		"a device without an end":             {[]string{"/dev/zero"}, false, "more than 1 MiB together"},
+		"a device without an end":             {[]string{"/dev/zero"}, false, "more than 1 MiB, which is what a ConfigMap can hold, and is no regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := readInputs(c.arguments)
+			_, _, err := readInputs(c.arguments)
 			require.ErrorContains(t, err, c.words)
 			require.Equal(t, c.usage, errors.As(err, &setting.Usage{}))
 		})
@@ -215,10 +227,10 @@ func TestWithoutTheRightToMakeConfigMapsNothingIsSent(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no right"))
 	})
 	c := &cluster{namespace: "ns", configMaps: client.CoreV1().ConfigMaps("ns")} // there is nothing to send an HTCJob with
-	_, err := c.applyWith(t.Context(), manifestOf(t, fitManifest), []input{{"fit.yaml", nil}}, nil, nil)
+	_, err := c.applyWith(t.Context(), manifestOf(t, fitManifest), brought{files: []input{{"fit.yaml", nil}}}, nil, io.Discard)
 	require.ErrorContains(t, err, "--input needs the right to create and get ConfigMaps in namespace ns")
 	going := owner("1")
 	going.DeletionTimestamp = &metav1.Time{}
-	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), nil, nil, objectOf(going))
+	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), brought{}, objectOf(going), io.Discard)
 	require.ErrorContains(t, err, "is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob.htc.cern.ch/fit), and submit it again")
 }

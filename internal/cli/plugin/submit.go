@@ -36,9 +36,10 @@ func submitCommand() *cobra.Command {
 object with generateName is created each time. One that already agrees with the file is called unchanged: nothing
 is run again because of it.
 
-With --input, which can be repeated, the jobs of HTCJobs find a small file of yours in the script's directory, under its own
-name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it:
-1 MiB for all of them. A file with another content changes the HTCJob's spec, so that it runs again.
+With --input, which can be repeated, the jobs of HTCJobs find a file of yours in the script's directory, under its own
+name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it. It has
+1 MiB for all of them: the largest ones beyond are uploaded, as with htcd upload, and are not sent again while they are there. A file with
+another content changes the HTCJob's spec, so that it runs again.
 
 A submit description file of HTCondor, FILE.sub, and a DAG file, FILE.dag, are converted before, as htcd convert does, with the same flags; their files
 belong to the HTCJob or HTCWorkflow, too. If something of it would be lost, nothing is submitted.
@@ -74,7 +75,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &file, "filename,f", "", setting.Path, "the file, as in kubectl")
-	setting.Repeated(c.Flags(), &inputs, "input", setting.Path, "give the jobs of HTCJobs this small `FILE`, or NAME=FILE; can be repeated")
+	setting.Repeated(c.Flags(), &inputs, "input", setting.Path, "give the jobs of HTCJobs this `FILE`, or NAME=FILE; can be repeated")
 	converted.flags(c.Flags())
 	setting.Bool(c.Flags(), &watch, "watch,w", false, "wait until the jobs have ended, and end as they did")
 	setting.Bool(c.Flags(), &dryRun, "dry-run", false, "have the apiserver check everything, and submit nothing")
@@ -94,7 +95,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 					file, m.Metadata.Name+m.Metadata.GenerateName)}
 			}
 		}
-		files, err := readInputs(inputs)
+		files, large, err := readInputs(inputs)
 		if err != nil {
 			return err
 		}
@@ -112,8 +113,11 @@ An interrupt leaves the jobs as they are. Exit codes:
 				bundled = bundles[i]
 			}
 			before := where.before(cmd.Context(), m)
-			o, err := where.applyWith(cmd.Context(), m, files, bundled, before)
+			o, err := where.applyWith(cmd.Context(), m, brought{files, large, bundled, nil}, before, cmd.ErrOrStderr())
 			if err != nil {
+				if cmd.Context().Err() != nil {
+					return Exit{ExitInterrupted}
+				}
 				return err
 			}
 			done := "submitted"

@@ -45,7 +45,7 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 const pluginName = "kubectl-htcjob"
 
 // userCommands are those of htcd that know nothing of the operator. They run on the host, where the user's files are.
-var userCommands = []string{"submit", "convert", "status", "wait", "list", "cancel", "rerun", "delete", "completion", "__complete", "logs", "top", "exec", "port-forward", "get-output", "nodes", "graph", "history", "ui", "sync-secret"}
+var userCommands = []string{"submit", "convert", "status", "wait", "list", "cancel", "rerun", "delete", "completion", "__complete", "logs", "top", "exec", "port-forward", "get-output", "nodes", "graph", "history", "upload", "ui", "sync-secret"}
 
 // user runs users' commands, with their own kubeconfig if they have one, else the administrator's.
 func user(l *lab.Lab, name string, args []string) (int, error) {
