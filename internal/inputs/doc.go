@@ -13,6 +13,8 @@
 //
 // HTCondor transfers the contents of both directories: each file arrives under its name in the script's directory.
 //
+// Uploads are staged as links to them, and take no further room.
+//
 // Artifacts are asked for when everything else is there, and fetched while they are staged.
 //
 // A source that is not there yet is a *Waiting, one that never will be a *Failed. Both are for people, and say what to do.
