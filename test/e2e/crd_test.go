@@ -87,7 +87,7 @@ var applied = map[string]struct {
 	"an input URL with a quote":               {setInputURL(`https://example.org/"`), "the url must be scheme://host/path"},
 	"an input without a scheme":               {setInputURL("/etc/passwd"), "the url must be scheme://host/path"},
 	"an input URL of 1,025 characters":        {setInputURL("https://example.org/" + strings.Repeat("a", 1005)), "Too long: may not be more than 1024"},
-	"an input of two sources":                 {set("inputs", []any{map[string]any{"name": "a", "url": "https://e/a", "configMapKeyRef": map[string]any{"name": "a", "key": "b"}}}), "exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact or url"},
+	"an input of two sources":                 {set("inputs", []any{map[string]any{"name": "a", "url": "https://e/a", "configMapKeyRef": map[string]any{"name": "a", "key": "b"}}}), "exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload"},
 	"an optional input URL":                   {set("inputs", []any{map[string]any{"name": "a", "url": "https://e/a", "optional": true}}), "an input from a url cannot be optional"},
 	"outputs":                                 {setOutputs("result/*.root", "plots", "big[0-9]?.dat", "x-1+2=3@4%5~6:7"), ""},
 	"too many outputs":                        {setOutputs(strings.Fields(strings.Repeat("a ", 21))...), "spec.outputs: Too many: 21: must have at most 20 items"},
