@@ -107,11 +107,11 @@ type SequenceCounts struct {
 	// +optional
 	Active int32 `json:"active"`
 
-	// Succeeded counts those of which every node is done.
+	// Succeeded counts those of which every node is done, or has failed as maxFailures of its step allows.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 
-	// Failed counts those of which a node has failed or is futile.
+	// Failed counts those of which a node is futile, or has failed and may not.
 	// +optional
 	Failed int32 `json:"failed"`
 }
