@@ -87,11 +87,11 @@ type HTCJobStatus struct {
 	// +optional
 	Held int32 `json:"held"`
 
-	// Waiting counts the active jobs that spec.parallelism keeps out of HTCondor's queue for now.
+	// Waiting counts the active jobs that HTCondor has not put into its queue yet: because of spec.parallelism, or as enough others wait there.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
 
-	// Parallelism is how many jobs of this attempt are in HTCondor's queue at a time; absent if it was sent without such a limit.
+	// Parallelism is how many jobs of this attempt may be in HTCondor's queue at a time; absent if it was sent as one cluster.
 	// +optional
 	Parallelism int32 `json:"parallelism,omitempty"`
 

@@ -55,6 +55,7 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 	setting.List(f, &o.AllowSchemes, "allow-url-schemes", []string{"https", "osdf"}, operator.Scheme, "`schemes` of the URLs that HTCJobs may name, for which the execute nodes have transfer plugins; empty: no URLs")
 	setting.List(f, &o.AllowImages, "allow-images", nil, operator.ImagePattern, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
 	setting.Int(f, &o.MaxQueue, "max-queue", 0, 0, operator.MostJobs, "most jobs of one HTCJob, and nodes of one HTCWorkflow; 0: only the CRDs' limits")
+	setting.Int(f, &o.FactoryAbove, "factory-above", 1000, 0, operator.MostJobs, "an HTCJob of more jobs is made by a factory on the schedd's host, as with spec.parallelism, so that at most 1,000 of its jobs wait in the queue; 0: only with spec.parallelism")
 	setting.Int(f, &o.MaxOpen, "max-open-per-namespace", 0, 0, operator.MostJobs, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
 
 	setting.List(f, &o.AllowRegistries, "allow-registries", nil, operator.RegistryHost, "`hosts` of the registries that artifacts in spec.inputs may come from and those in spec.outputs go to, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")

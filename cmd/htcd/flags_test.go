@@ -61,6 +61,7 @@ var wrong = map[string][]string{
 	"input":                    {"", "a\nb"},
 	"jobid":                    {"7", "7.x", "-1.0"},
 	"keep":                     {"-1", "1000000"},
+	"factory-above":            {"-1", "99999999999"},
 	"history-kept":             {"-1s", "1", "100000000h", "long"},
 	"keep-free":                {"-1Gi", "1", "2Pi", "many"},
 	"kinit-secret":             {"A b", "a/b", "", "Secret_1"},

@@ -425,10 +425,6 @@ func maxIdle(v *view, value string, by *submitfile.Statement) {
 
 func (v *view) parallelism(words, value string, by *submitfile.Statement) {
 	n, err := strconv.ParseInt(value, 10, 64)
-	if code, _ := v.value("checkpoint_exit_code"); code != "" {
-		v.say(by, Cannot, "parallelism and checkpoint exclude each other", "one of them", "")
-		return
-	}
 	if err != nil || n < 1 {
 		v.say(by, Cannot, fmt.Sprintf("%q is no number of jobs", value), "a number from 1 on", "")
 		return

@@ -41,9 +41,10 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	if len(asked) == 0 {
 		return nil, nil
 	}
-	all := made{}
+	all, paused := made{}, map[RunKey]string{}
 	err := c.Schedd.Factories(ctx, id, constraint(clusters), func(f schedd.Factory) error {
-		all[RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}] = f.Next
+		key := RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}
+		all[key], paused[key] = f.Next, f.Paused
 		return nil
 	})
 	if err != nil {
@@ -54,6 +55,15 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 			n, there := all[KeyOf(run)]
 			if !there {
 				n = run.Procs
+			}
+			if why := paused[KeyOf(run)]; run.Stop == "" && why != run.Paused() {
+				now, err := tx.Run(run.UID, run.Attempt)
+				if err == nil && now.Stop == "" {
+					err = tx.UpdateRun(now.PausedFor(why))
+				}
+				if err != nil {
+					return err
+				}
 			}
 			return tx.AddMade(run, n)
 		})

@@ -2,7 +2,9 @@ package crosscheck
 
 import (
 	"strings"
+	"time"
 
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -34,6 +36,11 @@ func RemoveReason(stop string) string { return removeReasons[stop] }
 
 // StopMessage returns why the jobs of a stopped run are removed.
 func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[stop], "htcd: ") }
+
+// Unmade is the end of a job that its factory has not made when a run is stopped.
+func Unmade(stop string, at time.Time) ledger.Proc {
+	return ledger.Proc{Status: ledger.StatusFailed, Reason: stop, Message: removeReasons[stop] + "; HTCondor had not made this job", Source: FromHTCondor, Changed: at}
+}
 
 // ReasonStuck is the reason htcd gives for removing jobs whose files will never arrive.
 const ReasonStuck = "htcd: never completely spooled"

@@ -77,6 +77,13 @@ func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t 
 	return f.Schedd.SetParallelism(ctx, id, t, cluster, n)
 }
 
+func (f fencedSchedd) StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (int, bool, error) {
+	if err := f.fence.check(); err != nil {
+		return 0, false, err
+	}
+	return f.Schedd.StopMaking(ctx, id, t, cluster)
+}
+
 func (f fencedSchedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	if err := f.fence.check(); err != nil {
 		return err

@@ -99,7 +99,7 @@ func (o Options) Site() (site.Site, error) {
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
 		Policy:   backend.Policy{Collector: o.Collector, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
-		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
+		MaxQueue: o.MaxQueue, FactoryAbove: o.FactoryAbove, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
 		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
 	}, nil
 }

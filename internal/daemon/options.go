@@ -60,6 +60,7 @@ type Options struct {
 	AllowImages   []string
 	AllowSchemes  []string
 	MaxQueue      int
+	FactoryAbove  int
 	MaxOpen       int
 	MaxOutput     resource.QuantityValue
 	MaxInput      resource.QuantityValue

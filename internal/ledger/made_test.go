@@ -50,6 +50,31 @@ func TestProcsOfAFactoryGetRowsWhenTheyWereMade(t *testing.T) {
 	}
 }
 
+func TestProcsThatAFactoryDoesNotMakeEnd(t *testing.T) {
+	for _, sent := range []string{"", fmt.Sprintf("5-%d", mostUnmade+14)} {
+		l, _ := openTemp(t)
+		run := testRun("u1")
+		run.Factory, run.Procs, run.Sent = 2, mostUnmade+10, sent
+		mustWrite(t, l, func(tx *Tx) error { return tx.InsertRun(run) })
+		calls, more := 0, true
+		for ; more; calls++ {
+			mustWrite(t, l, func(tx *Tx) (err error) {
+				more, err = tx.EndUnmade(run, 3, Proc{Status: StatusFailed, Reason: "Suspended", Message: "m", Source: "s", Changed: noon})
+				return err
+			})
+		}
+		require.Equal(t, 2, calls)
+		require.Equal(t, Counts{Active: 3, Failed: run.Procs - 3}, countsOf(t, l))
+		mustRead(t, l, func(tx *Tx) error {
+			procs, err := tx.Procs("u1", 1, ProcFilter{Reason: "Suspended", Limit: 1})
+			require.Len(t, procs, 1)
+			require.Equal(t, "100.3", procs[0].JobID())
+			require.Equal(t, []any{"m", "s", noon}, []any{procs[0].Message, procs[0].Source, procs[0].Changed})
+			return err
+		})
+	}
+}
+
 // Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have cost: this would take an hour.
 func TestAFactoryOfManyJobsGetsItsRowsOneByOne(t *testing.T) {
 	const many, more = 20_000, 200

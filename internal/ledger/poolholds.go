@@ -26,15 +26,17 @@ func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
 	return all, nil
 }
 
-// RunsHeldByPools returns the runs of which procs or nodes are on hold because their pool is, or was, suspended.
+// RunsHeldByPools returns the runs of which procs, nodes or the factory are on hold because their pool is, or was, suspended.
 func (tx *Tx) RunsHeldByPools() ([]Run, error) {
 	return tx.runsWhere(" held by pools", `id IN (SELECT p.run FROM htcjobs p WHERE `+heldByPool+`
-		UNION SELECT p.run FROM nodes p INDEXED BY nodes_pool_holds WHERE `+nodeHeldByPool+`)`)
+		UNION SELECT p.run FROM nodes p INDEXED BY nodes_pool_holds WHERE `+nodeHeldByPool+`)
+		OR confirmed = 0 AND ended = 0 AND state = 'Submitted' AND reason = '`+FactoryPaused+`' AND message LIKE 'htcd: HTCPool %'`)
 }
 
-// RunsToHold returns the open runs of a pool of which procs or nodes may wait for a slot, or whose DAGMan may send further nodes.
+// RunsToHold returns the open runs of a pool of which procs or nodes may wait for a slot, or whose DAGMan or factory may send further ones.
 func (tx *Tx) RunsToHold(pool string) ([]Run, error) {
 	return tx.runsWhere(" of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted' AND (
 		EXISTS (SELECT 1 FROM tallies t WHERE t.run = runs.id AND t.status = 1 AND (t.jobStatus IN (0, 1) OR kind = 'workflow' AND t.jobStatus = 2) AND t.n > 0)
+		OR factory > 0 AND reason <> '`+FactoryPaused+`' AND max(procs, jobs) > (SELECT coalesce(sum(n), 0) FROM tallies t WHERE t.run = runs.id)
 		OR EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = runs.id AND t.status = 1 AND t.jobStatus = 1 AND t.n > 0))`, pool)
 }

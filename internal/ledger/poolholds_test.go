@@ -56,4 +56,18 @@ func TestWhatPoolsHoldIsFound(t *testing.T) {
 	set(0, StatusFailed, 3, "Removed")
 	set(1, StatusOpen, 1, "")
 	look([]string{"grid"}, nil, 0)
+
+	set(1, StatusOpen, 2, "")
+	look(nil, nil, 0)
+	pause := func(why string) {
+		grid.Factory, grid.Procs, grid.State = 2, 3, Submitted
+		grid = grid.PausedFor(why)
+		mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(grid) })
+	}
+	pause("")
+	look([]string{"grid"}, nil, 0) // its factory may make another
+	pause("somebody wants that")
+	look(nil, nil, 0)
+	pause("htcd: HTCPool grid is suspended (by user robot)")
+	look(nil, []string{"grid"}, 0)
 }

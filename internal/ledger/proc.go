@@ -137,34 +137,61 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 // AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet. It costs what it adds: a callback may wait for it,
 // and all others for that.
 func (tx *Tx) AddMade(r Run, made int) error {
-	counts, err := tx.Counts(r.UID, r.Attempt)
+	has, err := tx.rowsMade(r)
 	if err != nil {
 		return err
 	}
-	has, made := r.Procs-counts.Waiting, min(made, r.Procs)
-	if made <= has {
+	return tx.insertMade(r, has, min(made, r.Procs), Proc{Status: StatusOpen, Changed: r.Submitted})
+}
+
+// mostUnmade is how many rows one EndUnmade adds.
+const mostUnmade = 20_000
+
+// EndUnmade is AddMade for a factory that makes no more jobs, and adds the next rows of those that it has not made, which end as another proc. It returns
+// whether there are more.
+func (tx *Tx) EndUnmade(r Run, made int, as Proc) (more bool, err error) {
+	if err := tx.AddMade(r, made); err != nil {
+		return false, err
+	}
+	has, err := tx.rowsMade(r)
+	if err != nil {
+		return false, err
+	}
+	to := min(has+mostUnmade, r.Procs)
+	return to < r.Procs, tx.insertMade(r, has, to, as)
+}
+
+// rowsMade returns how many procs of a factory's cluster have rows: the first.
+func (tx *Tx) rowsMade(r Run) (int, error) {
+	counts, err := tx.Counts(r.UID, r.Attempt)
+	return r.Procs - counts.Waiting, err
+}
+
+// insertMade adds rows for the procs of a factory's cluster from one place to another. They all are as one.
+func (tx *Tx) insertMade(r Run, from, to int, as Proc) error {
+	if to <= from {
 		return nil
 	}
 	const (
-		into = ` INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed)
-			SELECT r.name, r.cluster || '.' || n.i, 1, r.tempDir, r.id, n.number, r.submitted FROM runs r, n WHERE r.id = ` + runID
+		into = ` INSERT INTO htcjobs (htcjobName, jobId, tempDir, run, proc, status, reason, message, source, changed)
+			SELECT r.name, r.cluster || '.' || n.i, r.tempDir, r.id, n.number, ?, ?, ?, ?, ? FROM runs r, n WHERE r.id = ` + runID
 		inOrder = `WITH RECURSIVE n(i, number) AS (SELECT ?1, ?1 UNION ALL SELECT i + 1, i + 1 FROM n WHERE i + 1 < ?2)`
 		chosen  = `WITH n(i, number) AS (SELECT ? + key, value FROM json_each(?))`
 	)
-	if r.Sent == "" {
-		_, err = tx.exec(inOrder+into, has, made, r.UID, r.Attempt)
-	} else {
-		numbers, bad := r.Numbers()
-		if bad != nil {
-			return bad
+	with, args := inOrder, []any{from, to}
+	if r.Sent != "" {
+		numbers, err := r.Numbers()
+		if err != nil {
+			return err
 		}
-		text, bad := json.Marshal(numbers.Numbers()[has:made])
-		if bad != nil {
-			return bad
+		text, err := json.Marshal(numbers.Numbers()[from:to])
+		if err != nil {
+			return err
 		}
-		_, err = tx.exec(chosen+into, has, string(text), r.UID, r.Attempt)
+		with, args = chosen, []any{from, string(text)}
 	}
-	if err != nil {
+	args = append(args, int(as.Status), as.Reason, as.Message, as.Source, millis(as.Changed), r.UID, r.Attempt)
+	if _, err := tx.exec(with+into, args...); err != nil {
 		return fmt.Errorf("insert procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
 	}
 	return nil

@@ -17,7 +17,7 @@ type Run struct {
 	Name         string
 	Generation   int64 // of the spec that was sent
 	State        RunState
-	Reason       string // CamelCase, of the last change of State
+	Reason       string // CamelCase, of the last change of State; FactoryPaused: Message is why its factory makes no jobs
 	Message      string // for people
 	Schedd       string // name of the schedd that has the cluster
 	Cluster      int    // 0 until condor_submit named it
@@ -56,6 +56,26 @@ type Run struct {
 
 // All returns how many procs a run has, those that were carried over included.
 func (r Run) All() int { return max(r.Procs, r.Jobs) }
+
+// FactoryPaused is the Reason of a run whose factory makes no more jobs for now.
+const FactoryPaused = "FactoryPaused"
+
+// Paused returns why the factory of a run's jobs makes no more of them for now, as HTCondor says, "" if it does or has made all.
+func (r Run) Paused() string {
+	if r.Reason == FactoryPaused {
+		return r.Message
+	}
+	return ""
+}
+
+// PausedFor returns the run with another such reason.
+func (r Run) PausedFor(why string) Run {
+	r.Reason, r.Message = FactoryPaused, why
+	if why == "" {
+		r.Reason = ""
+	}
+	return r
+}
 
 // RunState is how far a run has got. It is stored as text.
 type RunState string

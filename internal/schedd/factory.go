@@ -56,7 +56,7 @@ type Factory struct {
 	All     int  // how many it makes in all
 	Open    bool // the launcher has let it make jobs
 	QDate   int64
-	Paused  string // why it makes no jobs; empty: it does, or HTCondor does not say
+	Paused  string // why it makes no more jobs, though not all were made; empty: it goes on
 }
 
 // manufactured returns the files of a run whose jobs a factory makes, given those of a cluster and its checked submit description.
@@ -155,7 +155,7 @@ func (c *Client) Factories(ctx context.Context, id Identity, constraint string, 
 	if err != nil {
 		return err
 	}
-	of := []string{"ClusterId", "Owner", "QDate", attrUID, attrAttempt, attrMade, "JobMaterializeNextProcId", "JobMaterializeMaxIdle", "JobMaterializePauseReason"}
+	of := []string{"ClusterId", "Owner", "QDate", attrUID, attrAttempt, attrPool, attrMade, "JobMaterializeNextProcId", "JobMaterializeMaxIdle", "JobFactoryPaused", "JobMaterializePauseReason"}
 	args = append(args, "-allusers", "-factory", "-json", "-attributes", strings.Join(of, ","), "-constraint", constraint+" && "+attrMade+" =!= undefined")
 	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
 		return classad.ReadJSON(r, func(ad classad.Ad) error {
@@ -167,8 +167,16 @@ func (c *Client) Factories(ctx context.Context, id Identity, constraint string, 
 	}})
 }
 
+// The modes of a factory in the attribute JobFactoryPaused.
+const (
+	factoryGoesOn  = 0
+	factoryMadeAll = 2
+	factoryRemoved = 3
+)
+
 func newFactory(ad classad.Ad) Factory {
 	var f Factory
+	mode, why := factoryGoesOn, ""
 	for _, a := range ad {
 		switch {
 		case strings.EqualFold(a.Name, "ClusterId"):
@@ -181,6 +189,8 @@ func newFactory(ad classad.Ad) Factory {
 			f.Tag.UID = interned(a.Value)
 		case strings.EqualFold(a.Name, attrAttempt):
 			f.Tag.Attempt = integer(a.Value)
+		case strings.EqualFold(a.Name, attrPool):
+			f.Tag.Pool = interned(a.Value)
 		case strings.EqualFold(a.Name, attrMade):
 			f.All = integer(a.Value)
 		case strings.EqualFold(a.Name, "JobMaterializeNextProcId"):
@@ -188,28 +198,57 @@ func newFactory(ad classad.Ad) Factory {
 		case strings.EqualFold(a.Name, "JobMaterializeMaxIdle"):
 			f.Open = integer(a.Value) > 0
 		case strings.EqualFold(a.Name, "JobMaterializePauseReason"):
-			f.Paused = interned(a.Value)
+			why = interned(a.Value)
+		case strings.EqualFold(a.Name, "JobFactoryPaused"):
+			mode = integer(a.Value)
 		}
+	}
+	switch {
+	case mode == factoryGoesOn || mode == factoryMadeAll || mode == factoryRemoved && f.Next >= f.All:
+	case mode == factoryRemoved:
+		f.Paused = "it was removed"
+	case why == "":
+		f.Paused = "HTCondor does not say why"
+	default:
+		f.Paused = why
 	}
 	return f
 }
 
 // SetParallelism changes how many jobs of a run's factory are there at a time. It is no error if the factory has gone.
 func (c *Client) SetParallelism(ctx context.Context, id Identity, t Tag, cluster, n int) error {
-	there := false
-	err := c.Factories(ctx, id, In(cluster, t.Constraint()), func(Factory) error {
-		there = true
+	_, err := c.editFactory(ctx, id, t, cluster, "JobMaterializeLimit", fmt.Sprint(n), "JobMaterializeMaxIdle", fmt.Sprint(min(n, idleAtOnce)))
+	return err
+}
+
+// StopMaking has a run's factory make no more jobs, also after a restart of the schedd, and returns how many it has made. It returns false if the factory has gone.
+func (c *Client) StopMaking(ctx context.Context, id Identity, t Tag, cluster int) (made int, there bool, err error) {
+	if there, err = c.editFactory(ctx, id, t, cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved)); err != nil || !there {
+		return 0, false, err
+	}
+	f, there, err := c.factory(ctx, id, t, cluster)
+	return f.Next, there, err
+}
+
+func (c *Client) factory(ctx context.Context, id Identity, t Tag, cluster int) (factory Factory, there bool, err error) {
+	err = c.Factories(ctx, id, In(cluster, t.Constraint()), func(f Factory) error {
+		factory, there = f, true
 		return nil
 	})
-	if err != nil || !there {
-		return err
+	return factory, there, err
+}
+
+// editFactory sets attributes of a run's factory, unless that has gone.
+func (c *Client) editFactory(ctx context.Context, id Identity, t Tag, cluster int, attributes ...string) (there bool, err error) {
+	if _, there, err = c.factory(ctx, id, t, cluster); err != nil || !there {
+		return there, err
 	}
 	args, err := c.target(ctx, id)
 	if err != nil {
-		return err
+		return there, err
 	}
 	// A factory is edited by its number alone: constraints are for jobs.
-	args = append(args, fmt.Sprint(cluster), "JobMaterializeLimit", fmt.Sprint(n), "JobMaterializeMaxIdle", fmt.Sprint(min(n, idleAtOnce)))
+	args = append(append(args, fmt.Sprint(cluster)), attributes...)
 	var out bytes.Buffer
-	return c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	return there, c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
 }

@@ -55,6 +55,11 @@ func TestWhatAFactorysAdSays(t *testing.T) {
 		{Name: "ClusterId", Value: classad.IntValue(7)}, {Name: "Owner", Value: classad.StringValue("robot")}, {Name: "HTCJobUID", Value: classad.StringValue("u")},
 		{Name: "HTCJobAttempt", Value: classad.IntValue(2)}, {Name: "HTCJobFactory", Value: classad.IntValue(20)}, {Name: "JobMaterializeNextProcId", Value: classad.IntValue(3)},
 		{Name: "QDate", Value: classad.IntValue(5)}, {Name: "JobMaterializeMaxIdle", Value: classad.IntValue(0)}, {Name: "JobMaterializePauseReason", Value: classad.StringValue("why")},
+		{Name: "HTCPool", Value: classad.StringValue("grid")}, {Name: "JobFactoryPaused", Value: classad.IntValue(1)},
 	}
-	require.Equal(t, Factory{Cluster: 7, Tag: Tag{UID: "u", Attempt: 2}, Owner: "robot", Next: 3, All: 20, QDate: 5, Paused: "why"}, newFactory(ad))
+	require.Equal(t, Factory{Cluster: 7, Tag: Tag{UID: "u", Attempt: 2, Pool: "grid"}, Owner: "robot", Next: 3, All: 20, QDate: 5, Paused: "why"}, newFactory(ad))
+	for mode, paused := range map[int64]string{-1: "why", 0: "", 1: "why", 2: "", 3: "it was removed"} {
+		ad[len(ad)-1].Value = classad.IntValue(mode)
+		require.Equal(t, paused, newFactory(ad).Paused, mode)
+	}
 }

@@ -33,11 +33,18 @@ func PoolConstraint(pool string, uids ...string) string {
 }
 
 // waiting is true for a job that waits for a slot, and for a DAGMan, which sends further ones. What DAGMan has sent goes on while it is on hold.
-var waiting = fmt.Sprintf("(JobStatus == %d || JobUniverse == %d && JobStatus == %d)", Idle, schedulerUniverse, Running)
+// A factory of jobs makes no more of them while it is on hold; its ad has no status.
+var waiting = fmt.Sprintf("(JobStatus == %d || JobUniverse == %d && JobStatus == %d || %s && (JobMaterializePaused ?: %d) == %d)",
+	Idle, schedulerUniverse, Running, aFactory, factoryGoesOn, factoryGoesOn)
+
+const aFactory = attrMade + " =!= undefined && ProcId =?= undefined"
+
+// PoolHold begins the reason of a hold of HoldIdle, by which factories are told that it holds.
+const PoolHold = "htcd: HTCPool "
 
 const schedulerUniverse = 7
 
-// HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool, and DAGMan's. It is not an error if none match;
+// HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool, and DAGMan's, and factories. It is not an error if none match;
 // condor_hold reports the same for jobs that this identity may not hold.
 func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason string) error {
 	return c.change(ctx, id, "condor_hold", fmt.Sprintf("%s && (%s)", waiting, constraint), "-reason", reason, "-subcode", fmt.Sprint(PoolHoldSubCode))
@@ -45,7 +52,8 @@ func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason s
 
 // ReleaseHeld ends the hold of the matching jobs that HoldIdle held, and of no others. It is not an error if none match.
 func (c *Client) ReleaseHeld(ctx context.Context, id Identity, constraint, reason string) error {
-	return c.change(ctx, id, "condor_release", fmt.Sprintf("JobStatus == %d && %s && (%s)", Held, heldByPool, constraint), "-reason", reason)
+	return c.change(ctx, id, "condor_release", fmt.Sprintf("(JobStatus == %d && %s || %s && substr(JobMaterializePauseReason, 0, %d) == %q) && (%s)",
+		Held, heldByPool, aFactory, len(PoolHold), PoolHold, constraint), "-reason", reason)
 }
 
 // change runs one of the commands that change the state of the jobs that a constraint matches.

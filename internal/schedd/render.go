@@ -28,6 +28,14 @@ type Sandbox struct {
 	Steps []SentStep // of a DAG
 }
 
+// Sends returns how many jobs condor_submit sends of a run of so many, of which a factory makes some at a time, or none.
+func Sends(procs, factory int) int {
+	if factory > 0 {
+		return 1 // the launcher
+	}
+	return procs
+}
+
 // SentStep is what the nodes of one step of a DAG ask for, and whether an execution may end without ending its node.
 type SentStep struct {
 	Requests Requests

@@ -23,7 +23,8 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	run, unwanted := *s.Run, s.Unwanted
 	for unwanted.Len() > 0 {
 		named := firstRanges(unwanted, mostRanges)
-		constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && (%s)",
+		// The ad of the jobs' factory has no ProcId.
+		constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && ProcId =!= undefined && (%s)",
 			site.Tag(job, run.Attempt).Constraint(), schedd.Completed, among(named, schedd.NumberAttribute(run.Sent != ""))))
 		err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled)
 		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {

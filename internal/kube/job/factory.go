@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
@@ -44,6 +45,7 @@ func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.
 	switch {
 	case factory.Cluster > 0:
 		f.Cluster, f.QDate, f.Launcher = schedd.Cluster{ID: factory.Cluster, Procs: factory.All}, factory.QDate, nil
+		f.Pool = factory.Tag.Pool // the launcher has none
 		return f, nil
 	case unable:
 		return f, &sending.Waiting{After: time.Minute, Reason: "LauncherHeld", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it", launcher.ID(), why)}
@@ -53,6 +55,37 @@ func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.
 		return f, &sending.Waiting{After: 15 * time.Second, Reason: "LauncherNotStarted", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is idle, and starts by itself when there is room: %s", launcher.ID(), schedd.SchedulerLimits)}
 	}
 	return f, launching(launcher.Cluster)
+}
+
+// stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made are not run. A factory that has gone,
+// or that these credentials may not stop, is left to the removal and to the cross-check.
+func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
+	if run.Factory == 0 {
+		return nil
+	}
+	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
+	made, there := 0, false
+	for _, id := range senders {
+		if made, there, err = c.sender.Schedd.StopMaking(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster); err == nil {
+			break
+		}
+	}
+	if schedd.KindOf(err) == schedd.NotAuthorised {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("have HTCondor make no more jobs of attempt %d: %w", run.Attempt, err)
+	}
+	for more := there; more && err == nil; {
+		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			more, err = tx.EndUnmade(run, made, crosscheck.Unmade(run.Stop, c.Now()))
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("record that jobs of attempt %d are not made: %w", run.Attempt, err)
+	}
+	return nil
 }
 
 // pace tells HTCondor what spec.parallelism has become.

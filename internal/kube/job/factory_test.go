@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -18,9 +19,9 @@ func atOnce(n int32) func(*v1alpha1.HTCJob) {
 }
 
 // handedOver applies an HTCJob of several jobs, two at once, whose launcher has handed them over as cluster 2.
-func (w *world) handedOver(jobs int32) {
+func (w *world) handedOver(jobs int32, edits ...func(*v1alpha1.HTCJob)) {
 	w.t.Helper()
-	w.apply(htcjob("one", queueOf(jobs), atOnce(2)))
+	w.apply(htcjob("one", append(edits, queueOf(jobs), atOnce(2))...))
 	require.Equal(w.t, 2, w.schedd.HandOver(1))
 	w.later(10 * time.Second)
 	w.crosscheck()
@@ -102,6 +103,34 @@ func TestParallelismIsEditedWhileTheJobsRun(t *testing.T) {
 	require.EqualValues(t, 20, w.job("one").Status.Idle)
 }
 
+func TestWhyAFactoryMakesNoMoreJobsIsSaid(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	require.NoError(t, w.schedd.HoldIdle(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "somebody wants that"))
+	w.schedd.Edit(2, -1, func(j *schedd.Job) { j.Status, j.HoldReasonCode = schedd.Idle, 0 })
+	w.crosscheck()
+	said := condition(w.job("one"), v1alpha1.ConditionHeld)
+	require.Equal(t, "FactoryPaused", said.Reason)
+	require.Contains(t, said.Message, "HTCondor makes none of the 3 jobs that wait: somebody wants that. ")
+	require.NoError(t, w.schedd.ReleaseHeld(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), ""))
+	w.crosscheck()
+	require.Equal(t, "NotHeld", condition(w.job("one"), v1alpha1.ConditionHeld).Reason)
+}
+
+func TestMoreJobsThanTheSiteSaysAreMadeByAFactory(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.Site.FactoryAbove = 5
+	w.apply(htcjob("five", queueOf(5)))
+	require.Len(t, w.schedd.Jobs(), 5)
+	w.apply(htcjob("six", queueOf(6), maxFailures(intstr.FromInt32(3), "")))
+	require.Len(t, w.schedd.Jobs(), 6, "with the launcher")
+	w.schedd.HandOver(2)
+	w.later(10 * time.Second)
+	w.crosscheck()
+	status := w.job("six").Status
+	require.Equal(t, []int32{6, 6, 0, 6}, []int32{status.Active, status.Idle, status.Waiting, status.Parallelism})
+}
+
 func TestJobsOfALostLedgerAreNotHandedOverTwice(t *testing.T) {
 	for name, lose := range map[string]func(*world){
 		"before they were recorded": func(w *world) {
@@ -135,9 +164,7 @@ func TestASuspensionEndsTheJobsThatWereNotMade(t *testing.T) {
 	w.handedOver(5)
 	w.schedd.Complete(2, 0, 0)
 	w.suspend("one", true)
-	for range 3 {
-		w.later(time.Minute)
-	}
+	w.later(2 * time.Second)
 	status := w.job("one").Status
 	require.Equal(t, v1alpha1.PhaseSuspended, status.Phase, status.Message)
 	require.EqualValues(t, 1, status.Succeeded)
@@ -152,6 +179,41 @@ func TestASuspensionEndsTheJobsThatWereNotMade(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase, status.Message)
 	require.EqualValues(t, 5, status.Succeeded)
 	require.Equal(t, "1-4", status.Partial.Procs)
+}
+
+func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {
+	one := int32(1)
+	for name, tc := range map[string]struct {
+		edit  func(*v1alpha1.HTCJob)
+		code  int
+		after []int32
+		phase v1alpha1.Phase
+		end   []int32
+	}{
+		"what runs goes on when too many have failed": {maxFailures(intstr.FromInt32(1), ""), 1, []int32{1, 0, 1, 8}, v1alpha1.PhaseFailed, []int32{0, 1, 1, 8}},
+		"unless that is not wanted":                   {maxFailures(intstr.FromInt32(1), v1alpha1.RemoveAll), 1, []int32{0, 0, 1, 9}, v1alpha1.PhaseFailed, []int32{0, 0, 1, 9}},
+		"enough have succeeded":                       {succeedsWith(v1alpha1.SuccessRule{SucceededCount: &one}), 0, []int32{0, 1, 0, 9}, v1alpha1.PhaseSucceeded, []int32{0, 1, 0, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t)
+			w.handedOver(10, tc.edit)
+			w.schedd.Run(2, 0)
+			w.schedd.Run(2, 1)
+			w.crosscheck()
+			require.NoError(t, w.ends("one", 0, tc.code))
+			w.schedd.Complete(2, 0, tc.code)
+			w.crosscheck()
+			w.later(10 * time.Second)
+			require.Equal(t, tc.after, apartFrom(w.job("one")))
+			require.Zero(t, w.job("one").Status.Waiting)
+			w.schedd.Complete(2, 1, 0)
+			require.LessOrEqual(t, w.inTurn(), 1, "none was made")
+			job := w.job("one")
+			require.Equal(t, tc.phase, job.Status.Phase, job.Status.Message)
+			require.Equal(t, tc.end, apartFrom(job))
+			require.Contains(t, w.proc("one", 1, 9).Message, "HTCondor had not made this job")
+		})
+	}
 }
 
 func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {

@@ -218,7 +218,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return err
 	}
-	if err := c.Limits.Ask(id, sandbox.Procs, c.Now()); err != nil {
+	if err := c.Limits.Ask(id, schedd.Sends(sandbox.Procs, sandbox.Factory), c.Now()); err != nil {
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))

@@ -45,16 +45,22 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 			fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(leaving, "job")))
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
+	// It matches the factory of the jobs, too, whose ad has neither a status nor a number.
 	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
 	if s.SparesRunning(run.Stop) {
-		constraint += fmt.Sprintf(" && !member(JobStatus, {%d,%d,%d})", schedd.Running, schedd.TransferringOutput, schedd.Suspended)
+		for _, status := range []schedd.JobStatus{schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
+			constraint += fmt.Sprintf(" && JobStatus =!= %d", status)
+		}
+	}
+	if err := c.stopMaking(ctx, run); err != nil {
+		return err
 	}
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
 		return fmt.Errorf("read what has ended: %w", err)
 	}
 	if len(spared) > 0 {
-		constraint += " && !member(" + schedd.NumberAttribute(run.Sent != "") + ", {" + strings.Join(spared, ",") + "})"
+		constraint += " && (ProcId =?= undefined || !member(" + schedd.NumberAttribute(run.Sent != "") + ", {" + strings.Join(spared, ",") + "}))"
 	}
 	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)

@@ -63,7 +63,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return err
 	}
-	if err := c.sender.MayBegin(ctx, id, sandbox.Procs); err != nil {
+	if err := c.sender.MayBegin(ctx, id, schedd.Sends(sandbox.Procs, sandbox.Factory)); err != nil {
 		return err
 	}
 	if later, err := c.sentLater(ctx, job, p, t, s.Run); err != nil {

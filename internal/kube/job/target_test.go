@@ -52,6 +52,10 @@ func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t schedd
 	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n)
 }
 
+func (p *pools) StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (int, bool, error) {
+	return p.at[id.Endpoint].StopMaking(ctx, id, t, cluster)
+}
+
 func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
 	return p.at[id.Endpoint].Daemon(ctx, id)
 }

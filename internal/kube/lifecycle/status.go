@@ -362,6 +362,9 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 			message += ". The end of its standard error:\n" + s.Held.Stderr
 		}
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", message)
+	case s.Run != nil && s.Run.Paused() != "" && s.Counts.Waiting > 0:
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, ledger.FactoryPaused, fmt.Sprintf("HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release %d once the cause is mended",
+			Plural(s.Counts.Waiting, "job"), s.Run.Paused(), s.Run.Cluster))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}

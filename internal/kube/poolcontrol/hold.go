@@ -2,7 +2,6 @@ package poolcontrol
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -156,9 +155,9 @@ func (c *Controller) run(ctx context.Context, e command, runs []ledger.Run) erro
 		these := schedd.PoolConstraint(e.pool, uids...)
 		var err error
 		if e.hold {
-			err = c.Schedds.HoldIdle(ctx, e.id, these, fmt.Sprintf("htcd: HTCPool %s is suspended", e.pool))
+			err = c.Schedds.HoldIdle(ctx, e.id, these, schedd.PoolHold+e.pool+" is suspended")
 		} else {
-			err = c.Schedds.ReleaseHeld(ctx, e.id, these, fmt.Sprintf("htcd: HTCPool %s is not suspended", e.pool))
+			err = c.Schedds.ReleaseHeld(ctx, e.id, these, schedd.PoolHold+e.pool+" is not suspended")
 		}
 		if err != nil {
 			return err

@@ -128,11 +128,8 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 		}
 		return cluster, err
 	}
-	s.Limits.Over(id, run.Procs)
-	procs := run.Procs
-	if run.Factory > 0 {
-		procs = 1 // the launcher
-	}
+	procs := schedd.Sends(run.Procs, run.Factory)
+	s.Limits.Over(id, procs)
 	if cluster.Procs != procs {
 		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, procs)
 	}
@@ -163,7 +160,7 @@ func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) err
 	e, own := errors.AsType[*schedd.Error](err)
 	switch {
 	case schedd.KindOf(err) == schedd.Limit:
-		s.Limits.Met(id, run.Procs, err, s.Now())
+		s.Limits.Met(id, schedd.Sends(run.Procs, run.Factory), err, s.Now())
 	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
 		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
 	}

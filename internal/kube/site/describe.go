@@ -34,6 +34,7 @@ func (s Site) RenderSome(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points 
 			}
 		}
 	}
+	d.Parallelism = atOnce(job.Spec, d.Queue, s.FactoryAbove)
 	if err := s.fitCredentials(credentials, d.Queue); err != nil {
 		return schedd.Sandbox{}, err
 	}
@@ -82,7 +83,6 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Tag:              sent,
 		BatchName:        job.BatchName(),
 		Queue:            queue,
-		Parallelism:      parallelism(job.Spec),
 		Items:            points,
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
@@ -126,11 +126,16 @@ func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
 	return &c
 }
 
-func parallelism(spec v1alpha1.HTCJobSpec) int {
-	if spec.Parallelism == nil {
-		return 0
+// atOnce returns how many of an attempt's jobs a factory of HTCondor's may have in the queue at a time, 0 if they are sent as one cluster. More jobs than above
+// are a factory, too, unless that is 0: the schedd has ads and directories only for those that were made, and makes none while enough wait for a slot.
+func atOnce(spec v1alpha1.HTCJobSpec, jobs, above int) int {
+	switch {
+	case spec.Parallelism != nil:
+		return int(*spec.Parallelism)
+	case above > 0 && jobs > above:
+		return jobs
 	}
-	return int(*spec.Parallelism)
+	return 0
 }
 
 func environment(spec v1alpha1.HTCJobSpec) map[string]string {

@@ -13,6 +13,22 @@ import (
 
 func quantity(s string) *resource.Quantity { return new(resource.MustParse(s)) }
 
+func TestAnAttemptIsAFactoryByItsSpecOrItsSize(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec        *int32
+		jobs, above int
+		want        int
+	}{
+		"few jobs are a cluster":                {nil, 1000, 1000, 0},
+		"one more is a factory without a limit": {nil, 1001, 1000, 1001},
+		"unless the site wants none":            {nil, 100_000, 0, 0},
+		"the spec says so":                      {new(int32(7)), 10, 1000, 7},
+		"and how many":                          {new(int32(7)), 100_000, 1000, 7},
+	} {
+		require.Equal(t, tc.want, atOnce(v1alpha1.HTCJobSpec{Parallelism: tc.spec}, tc.jobs, tc.above), name)
+	}
+}
+
 func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	job := &v1alpha1.HTCJob{}
 	job.UID, job.Namespace, job.Name = "u-1", "default", "zero"

@@ -25,6 +25,7 @@ type Site struct {
 	AllowSchemes     []string // of schedd.Description; none: no URLs
 	TrustCreator     bool     // the annotation with an object's creator is protected, see CreatorOf
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
+	FactoryAbove     int      // an attempt of more jobs is sent as a factory; 0: none is without spec.parallelism
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB of output per job; 0: no limit
 	MaxInput         int64    // bytes of inputs that one HTCJob's procs get together; 0: no limit

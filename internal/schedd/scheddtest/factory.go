@@ -15,6 +15,7 @@ import (
 const (
 	Factories      = "Factories"
 	SetParallelism = "SetParallelism"
+	StopMaking     = "StopMaking"
 )
 
 // factory is one whose launcher was submitted.
@@ -44,6 +45,9 @@ func (s *Schedd) launch(cluster int, dir string) error {
 	}
 	f := &factory{job: s.queue[i], own: own}
 	f.All = n
+	if m := poolLine.FindSubmatch(text); m != nil {
+		f.job.Tag.Pool = string(m[1])
+	}
 	f.job.Launcher, f.Tag, f.Owner, f.QDate = false, f.job.Tag, f.job.Owner, f.job.QDate
 	f.most, _ = strconv.Atoi(string(most[1]))
 	s.factories[cluster] = f
@@ -74,7 +78,7 @@ func (s *Schedd) make() {
 				there++
 			}
 		}
-		for ; f.Open && there < f.most && f.Next < f.All; there++ {
+		for ; f.Open && f.Paused == "" && there < f.most && f.Next < f.All; there++ {
 			f.job.Own = f.own[f.Next]
 			f.job.Proc, f.job.EnteredCurrentStatus = f.Next, s.now().Unix()
 			f.Next++
@@ -97,7 +101,7 @@ func (s *Schedd) Factories(ctx context.Context, _ schedd.Identity, constraint st
 			s.mu.Unlock()
 			return err
 		}
-		if hit && f.Open && (f.Next < f.All || slices.ContainsFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == f.Cluster })) {
+		if hit && s.there(f) {
 			all = append(all, f.Factory)
 		}
 	}
@@ -124,4 +128,25 @@ func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ schedd
 	}
 	s.make()
 	return nil
+}
+
+// StopMaking has a factory make no more jobs.
+func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster int) (int, bool, error) {
+	if f := s.call(ctx, StopMaking); f.Err != nil {
+		return 0, false, f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.factories {
+		if f.Cluster == cluster && s.there(f) {
+			f.most = 0
+			return f.Next, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+// there reports whether a factory is in the queue: until all of its jobs have left it.
+func (s *Schedd) there(f *factory) bool {
+	return f.Open && (f.Next < f.All || slices.ContainsFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == f.Cluster }))
 }

@@ -15,6 +15,7 @@ const (
 
 // HoldIdle holds the matching idle jobs of the same account, as condor_hold does.
 func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	s.pause(constraint, reason)
 	return s.change(ctx, id, HoldIdle, constraint, func(j *schedd.Job) bool {
 		if j.Status != schedd.Idle {
 			return false
@@ -27,6 +28,7 @@ func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, r
 
 // ReleaseHeld releases the matching jobs of the same account that HoldIdle held.
 func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, _ string) error {
+	s.pause(constraint, "")
 	return s.change(ctx, id, ReleaseHeld, constraint, func(j *schedd.Job) bool {
 		if !j.HeldByPool() {
 			return false
@@ -35,6 +37,17 @@ func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint
 		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = 0, 0, ""
 		return true
 	})
+}
+
+// pause has the matching factories make no jobs for a reason, or go on.
+func (s *Schedd) pause(constraint, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.factories {
+		if hit, err := match(f.job, constraint); err == nil && hit {
+			f.Paused = reason
+		}
+	}
 }
 
 func (s *Schedd) change(ctx context.Context, id schedd.Identity, name, constraint string, one func(*schedd.Job) bool) error {

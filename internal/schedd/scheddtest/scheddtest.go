@@ -221,6 +221,7 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 var (
 	tagLine      = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
 	launcherLine = regexp.MustCompile(`(?m)^My\.HTCJobLauncher = true$`)
+	poolLine     = regexp.MustCompile(`(?m)^My\.HTCPool = "(.*)"$`)
 	mostLine     = regexp.MustCompile(`(?m)^most=(\d+)$`)
 	queueLine    = regexp.MustCompile(`(?m)^queue (\d+)$`)
 
