@@ -124,7 +124,7 @@ func (s *Sender) BeginStop(ctx context.Context, run ledger.Run, reason, message 
 		if begun = now.State == ledger.Submitted && now.Stop == ""; !begun {
 			return nil
 		}
-		now.Stop, now.Message = reason, message
+		now.Stop, now.Reason, now.Message = reason, "", message
 		now.Confirmed = now.Confirmed && now.Kind == ledger.Workflows // DAGMan's job may end before its nodes
 		return tx.UpdateRun(now)
 	})
