@@ -127,9 +127,9 @@ func TestCommandLines(t *testing.T) {
 		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
 		"hold": {func() error {
 			return client.HoldIdle(t.Context(), Identity{}, PoolConstraint("grid", "a", "b"), "no reason")
-		}, `-name schedd.test -pool pool.test -constraint (JobStatus == 1 || JobUniverse == 7 && JobStatus == 2) && (HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"a","b"})) -reason no reason -subcode 7284 in /`},
+		}, `-name schedd.test -pool pool.test -constraint (JobStatus == 1 || JobUniverse == 7 && JobStatus == 2 || HTCJobFactory =!= undefined && ProcId =?= undefined && (JobMaterializePaused ?: 0) == 0) && (HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"a","b"})) -reason no reason -subcode 7284 in /`},
 		"release": {func() error { return client.ReleaseHeld(t.Context(), Identity{}, "A || B", "done") },
-			`-name schedd.test -pool pool.test -constraint JobStatus == 5 && HoldReasonCode =?= 1 && HoldReasonSubCode =?= 7284 && (A || B) -reason done in /`},
+			`-name schedd.test -pool pool.test -constraint (JobStatus == 5 && HoldReasonCode =?= 1 && HoldReasonSubCode =?= 7284 || HTCJobFactory =!= undefined && ProcId =?= undefined && substr(JobMaterializePauseReason, 0, 14) == "htcd: HTCPool ") && (A || B) -reason done in /`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_ = os.Remove(log)

@@ -400,7 +400,7 @@ func TestWrapperUsesTheSenderThatCameAlong(t *testing.T) {
 			require.Len(t, r.events, c.events)
 			called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))
 			require.NoError(t, err)
-			require.Equal(t, "send --name zero --namespace default --jobid 77.2 --retcode 9 --url "+d.CallbackURL+" --token-file .htcd/token --deadline 20s\ntok-0123456789\n", string(called))
+			require.Equal(t, "send --name zero --namespace default --jobid 77.2 --retcode 9 --url "+d.CallbackURL+" --token-file .htcd/token --deadline 20s --stderr-file .htcd/stderr\ntok-0123456789\n", string(called))
 		})
 	}
 }
