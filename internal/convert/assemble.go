@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -134,7 +135,7 @@ func (a *assembly) program() string {
 		a.c.asks("executable", "the image's own "+s.Executable+" is run, and not this machine's", "see that the image has it")
 		return quote(s.Executable)
 	}
-	ref, err := a.c.bundles.file(s.Executable)
+	in, err := a.file(s.Executable, "executable")
 	if err != nil {
 		a.lose(err.Error(), tooLarge+", and write transfer_executable = false", "executable")
 		return quote("./" + path.Base(s.Executable))
@@ -143,7 +144,7 @@ func (a *assembly) program() string {
 	if a.clashes(target, s.Executable) {
 		target = "program-" + target
 	}
-	name := a.input(v1alpha1.Input{ConfigMapKeyRef: ref}, target)
+	name := a.input(in, target)
 	a.put(quote(name), target)
 	a.before = append(a.before, "chmod +x "+quote("./"+target))
 	return quote("./" + target)
@@ -228,7 +229,7 @@ func (a *assembly) inputs() {
 	for _, target := range targets {
 		for _, source := range sources[target] {
 			w := wanted{source, target}
-			name, err := a.stage(w, len(sources[target]) > 1)
+			name, err := a.stage(w, len(sources[target]) > 1, wants[w] == len(a.g.parts))
 			if err != nil {
 				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
 				continue
@@ -263,15 +264,42 @@ func (a *assembly) inputs() {
 	}
 }
 
-// stage makes a file an input and returns the input's name.
-func (a *assembly) stage(w wanted, several bool) (string, error) {
-	in := v1alpha1.Input{URL: w.source}
-	if !urlRE.MatchString(w.source) {
-		ref, err := a.c.bundles.file(w.source)
-		if err != nil {
-			return "", err
-		}
-		in = v1alpha1.Input{ConfigMapKeyRef: ref}
+// file is the source of an input that all jobs have: what ConfigMaps have no room for is uploaded.
+func (a *assembly) file(path string, names ...string) (v1alpha1.Input, error) {
+	ref, err := a.c.bundles.file(path)
+	var large noRoom
+	if !errors.As(err, &large) || a.c.env.Upload == nil {
+		return v1alpha1.Input{ConfigMapKeyRef: ref}, err
+	}
+	upload, err := a.c.env.Upload(path)
+	if err != nil {
+		return v1alpha1.Input{}, err
+	}
+	asks := Line{Position: submitfile.Position{File: a.c.file}, Verdict: Asks, Words: string(large) + ": it is uploaded",
+		Instead: "htcd submit does that; before a manifest is applied, htcd upload " + path}
+	if _, by, err := a.g.jobs[0].Value(names...); err == nil && by != nil {
+		asks.Position, asks.Text = by.Position, by.Text
+	}
+	if !slices.Contains(a.c.extra, asks) {
+		a.c.extra = append(a.c.extra, asks)
+	}
+	return v1alpha1.Input{Upload: upload}, nil
+}
+
+// stage makes a file an input and returns the input's name. One that not all jobs want is not uploaded: each would get it.
+func (a *assembly) stage(w wanted, several, all bool) (string, error) {
+	var in v1alpha1.Input
+	var err error
+	switch {
+	case urlRE.MatchString(w.source):
+		in.URL = w.source
+	case all:
+		in, err = a.file(w.source, "transfer_input_files", "input")
+	default:
+		in.ConfigMapKeyRef, err = a.c.bundles.file(w.source)
+	}
+	if err != nil {
+		return "", err
 	}
 	name := w.target
 	if several {

@@ -45,6 +45,11 @@ type place struct {
 	err  error
 }
 
+// noRoom says why a file is in no ConfigMap.
+type noRoom string
+
+func (n noRoom) Error() string { return string(n) }
+
 func newBundler(env Env) *bundler { return &bundler{env: env, at: map[string]*place{}} }
 
 // file packs a file of this machine, once.
@@ -94,9 +99,9 @@ func (b *bundler) read(p *place, source string) error {
 	case err != nil:
 		return err
 	case n > maxFile:
-		return fmt.Errorf("%s has %d bytes, and a ConfigMap holds 1 MiB", source, n)
+		return noRoom(fmt.Sprintf("%s has %d bytes, and a ConfigMap holds 1 MiB", source, n))
 	case b.total+n > maxBundles:
-		return errors.New("the files have more than 16 MiB together")
+		return noRoom("the files have more than 16 MiB together")
 	}
 	content, err := b.env.ReadFile(source)
 	if err != nil {

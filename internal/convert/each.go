@@ -37,7 +37,7 @@ func (a *assembly) each() bool {
 		switch {
 		case slices.Index(a.g.parts[0].inputs, first) < at && a.same(at): // it is named twice
 		case a.same(at):
-			name, err := a.stage(first, false)
+			name, err := a.stage(first, false, true)
 			if err != nil {
 				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
 				continue

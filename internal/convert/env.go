@@ -24,6 +24,9 @@ type Env struct {
 
 	// Size is that of a file in bytes.
 	Size func(path string) (int64, error)
+
+	// Upload returns the name that a file has as an upload; nil: what is too large for a ConfigMap is lost.
+	Upload func(path string) (string, error)
 }
 
 // Here is this machine's current directory, with these variables. With run, programs that the file names are started.

@@ -1,10 +1,13 @@
 package plugin
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +29,8 @@ func convertCommand() *cobra.Command {
 		Short: "Make HTCJobs of a submit description file of HTCondor, or an HTCWorkflow of a DAG file",
 		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals,
 included files, and tables after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need;
-comments say which line each field comes from.
+comments say which line each field comes from. Files that all jobs have and that no ConfigMap has room for are named as
+uploads: htcd submit uploads them, and htcd upload does so for who applies the manifest.
 
 Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every
 line. Jobs whose requests or other commands differ become several HTCJobs. Of a file that ends in .dag, as
@@ -81,6 +85,20 @@ func writeManifest(dir, name string, text []byte) error {
 type conversion struct {
 	options convert.Options
 	run     bool
+	uploads map[string]toUpload // what the manifests name, by its path
+}
+
+// upload names a file that ConfigMaps have no room for.
+func (o *conversion) upload(path string) (string, error) {
+	f, known := o.uploads[path]
+	if !known {
+		var err error
+		if f, err = fileToUpload(path); err != nil {
+			return "", err
+		}
+		o.uploads[path] = f
+	}
+	return f.upload, nil
 }
 
 func (o *conversion) flags(f *pflag.FlagSet) {
@@ -93,6 +111,16 @@ func (o *conversion) flags(f *pflag.FlagSet) {
 	setting.Text(f, &o.options.Token, "token", "", secretKey,
 		"the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
 	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
+}
+
+// uploadsOf are those that a manifest names.
+func (o *conversion) uploadsOf(m manifest) (all []toUpload) {
+	for _, path := range slices.Sorted(maps.Keys(o.uploads)) {
+		if f := o.uploads[path]; bytes.Contains(m.text, []byte(f.upload)) {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // secretKey names a Secret and perhaps one of its keys.
@@ -128,6 +156,8 @@ func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]cor
 func (o *conversion) convert(file string, explain bool, told io.Writer) (convert.Result, error) {
 	var result convert.Result
 	here := convert.Here(os.Environ(), o.run)
+	o.uploads = map[string]toUpload{}
+	here.Upload = o.upload
 	text, err := readFile(file, maxManifests)
 	switch {
 	case err != nil:

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,4 +69,36 @@ func TestASubmitFileThatWouldLoseALineIsNotSubmitted(t *testing.T) {
 	by.options.Image = "centos"
 	_, _, err := by.manifests("owl.sub", new(bytes.Buffer))
 	require.ErrorContains(t, err, "something would be lost")
+}
+
+func TestWhatNoConfigMapHasRoomForIsUploadedWithASubmitFileOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	large := bytes.Repeat([]byte("owl"), 1<<20)
+	require.NoError(t, os.WriteFile("barn.root", large, 0o600))
+	require.NoError(t, os.WriteFile("owl.sub", []byte(`executable = /bin/ls
+transfer_input_files = barn.root, small.txt
+arguments = $(n)
+queue n in (1, 2)
+request_memory = 512M
+transfer_input_files = small.txt
+queue
+`), 0o600))
+	require.NoError(t, os.WriteFile("small.txt", []byte("mouse"), 0o600))
+	var by conversion
+	by.options.Image = "centos"
+	var told bytes.Buffer
+	all, _, err := by.manifests("owl.sub", &told)
+	require.NoError(t, err)
+	require.Contains(t, told.String(), "owl.sub:2: transfer_input_files = barn.root, small.txt\n"+
+		"    asks: barn.root has 3145728 bytes, and a ConfigMap holds 1 MiB: it is uploaded; to do: htcd submit does that; before a manifest "+
+		"is applied, htcd upload barn.root\n")
+	require.Len(t, all, 2)
+	upload := fmt.Sprintf("sha256:%x", sha256.Sum256(large))
+	require.Contains(t, string(all[0].text), upload)
+	require.Equal(t, []toUpload{{path: "barn.root", upload: upload, size: 3 << 20}}, by.uploadsOf(all[0]))
+	require.Empty(t, by.uploadsOf(all[1]))
+
+	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/ls\ntransfer_input_files = $(f)\nqueue f in (barn.root, small.txt)\n"), 0o600))
+	_, _, err = by.manifests("owl.sub", &told)
+	require.ErrorContains(t, err, "something would be lost", "each job would get the files of all")
 }

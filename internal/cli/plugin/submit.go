@@ -113,7 +113,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 				bundled = bundles[i]
 			}
 			before := where.before(cmd.Context(), m)
-			o, err := where.applyWith(cmd.Context(), m, brought{files, large, bundled, nil}, before, cmd.ErrOrStderr())
+			o, err := where.applyWith(cmd.Context(), m, brought{files, large, bundled, converted.uploadsOf(m)}, before, cmd.ErrOrStderr())
 			if err != nil {
 				if cmd.Context().Err() != nil {
 					return Exit{ExitInterrupted}
