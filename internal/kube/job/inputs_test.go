@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,10 +42,12 @@ func (s *sources) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMa
 
 func (s *sources) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
 	text, err := os.ReadFile(filepath.Join(dir, schedd.InputsDir, "shared", "in"))
-	if err != nil {
+	switch {
+	case err == nil:
+		s.sent = append(s.sent, string(text))
+	case !errors.Is(err, fs.ErrNotExist):
 		return schedd.Cluster{}, err
 	}
-	s.sent = append(s.sent, string(text))
 	return s.Schedd.Submit(ctx, id, dir)
 }
 
@@ -99,19 +102,18 @@ func TestAnHTCJobWaitsForItsInputsAndContinues(t *testing.T) {
 	require.Equal(t, digest, w.job("one").Status.InputsDigest, "taken once")
 	require.Equal(t, []string{"first"}, s.sent)
 
-	require.Empty(t, w.apply(htcjob("none", func(job *v1alpha1.HTCJob) { s.Schedd, w.Answering.Schedd = w.schedd, w.schedd })).Status.InputsDigest)
+	require.Empty(t, w.apply(htcjob("none")).Status.InputsDigest)
 	require.Empty(t, w.ready("none"))
 }
 
 func TestWhatInputsReadySaysOfCyclesAndURLs(t *testing.T) {
-	w, s := newWorldWithInputs(t)
+	w, _ := newWorldWithInputs(t)
 	w.apply(htcjob("first", fromJob("second")))
 	require.Equal(t, "False HTCJobNotFound: in: there is no HTCJob second in this namespace", w.ready("first"))
 	w.edit("first", func(spec *v1alpha1.HTCJobSpec) { spec.Inputs[0].JobRef.Name = "first" })
 	w.later(time.Minute)
 	require.Contains(t, w.ready("first"), "False Refused: spec.inputs: in: the jobRef names this HTCJob itself")
 
-	s.Schedd, w.Answering.Schedd = w.schedd, w.schedd
 	w.Site.AllowSchemes = []string{"https"}
 	job := w.apply(htcjob("url", input(v1alpha1.Input{URL: "https://store.example.org/x"})))
 	require.Equal(t, []string{"1.0"}, job.Status.JobID)
@@ -170,7 +172,6 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 	w, s := newWorldWithInputs(t)
 	job := w.apply(htcjob("fit", fromJob("prep")))
 	require.Equal(t, "HTCJobNotFound", job.Status.Reason)
-	w.Answering.Schedd = w.schedd
 	prep := w.apply(htcjob("prep"))
 	w.sourceChanged(nil, prep)
 	w.settle()
@@ -179,7 +180,6 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 	w.schedd.Leaves("1.0", map[string]string{"made": "histogram"})
 	w.completed(1)
 	w.crosscheck()
-	w.Answering.Schedd = s
 	w.sourceChanged(prep, w.job("prep"))
 	w.settle()
 	require.Equal(t, []string{"histogram"}, s.sent)
@@ -189,7 +189,6 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 
 func TestAnHTCJobWaitsForTheRerunOfOneThatHasFailed(t *testing.T) {
 	w, _ := newWorldWithInputs(t)
-	w.Answering.Schedd = w.schedd
 	w.apply(htcjob("prep"))
 	w.completed(1, 3)
 	w.crosscheck()
