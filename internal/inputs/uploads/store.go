@@ -138,6 +138,9 @@ func (s *Store) space(namespace string) (*space, error) {
 	return at, nil
 }
 
+// maxSize is more than any volume has, in bytes, and sums of it are still numbers.
+const maxSize = 1 << 50
+
 func partName(digest string, size int64) string { return fmt.Sprintf("%s.%d.part", digest, size) }
 
 func (u Upload) digest() string { return strings.TrimPrefix(u.Name, Prefix) }
@@ -201,8 +204,8 @@ func (s *Store) Begin(namespace, name string, size int64) (Upload, error) {
 	if err != nil {
 		return Upload{}, err
 	}
-	if size < 0 {
-		return Upload{}, invalid("upload %s: size %d: want 0 or more", name, size)
+	if size < 0 || size > maxSize {
+		return Upload{}, invalid("upload %s: size %d: want 0 to %d", name, size, int64(maxSize))
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
