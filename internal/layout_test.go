@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layers are the folders of Go packages, from the lowest: a package imports only from its own layer and from those below.
+// layers are the folders of Go packages, from the lowest: a package imports only from its own layer and from those
+// below.
 var layers = []string{
 	"api", "internal/classad", "internal/schedd", "internal/ledger", "internal/notify", "internal/target",
 	"internal/admission", "internal/artifact", "internal/output", "internal/inputs", "internal/crosscheck",

@@ -34,7 +34,13 @@ func readCSV(text []byte, check Check) ([]string, error) {
 			return nil, csvError(err)
 		}
 		if len(fields) != len(names) {
-			return nil, fmt.Errorf("line %d: expected %d fields (%s), found %d", lineOf(r), len(names), strings.Join(names[:min(len(names), 5)], ","), len(fields))
+			return nil, fmt.Errorf(
+				"line %d: expected %d fields (%s), found %d",
+				lineOf(r),
+				len(names),
+				strings.Join(names[:min(len(names), 5)], ","),
+				len(fields),
+			)
 		}
 		trim.fields(r, fields)
 		variables := make(map[string]string, len(names))
@@ -55,7 +61,11 @@ func checkNames(names []string, check Check) error {
 	seen := map[string]bool{}
 	for i, name := range names {
 		if err := check(name, ""); err != nil {
-			return fmt.Errorf("column %d: expected the names of the variables in the first line, separated by commas: %w", i+1, err)
+			return fmt.Errorf(
+				"column %d: expected the names of the variables in the first line, separated by commas: %w",
+				i+1,
+				err,
+			)
 		}
 		if seen[name] {
 			return fmt.Errorf("column %d: the variable %s appears twice", i+1, name)
@@ -103,8 +113,11 @@ func csvError(err error) error {
 	case !is:
 		return err
 	case errors.Is(err, csv.ErrQuote), errors.Is(err, csv.ErrBareQuote):
-		return fmt.Errorf("line %d, column %d: a double quote is not closed, or stands inside a field: put the whole field in double quotes, and write each of its own twice",
-			wrong.Line, wrong.Column)
+		return fmt.Errorf(
+			"line %d, column %d: a double quote is not closed, or stands inside a field: put the whole field in double quotes, and write each of its own twice",
+			wrong.Line,
+			wrong.Column,
+		)
 	}
 	return fmt.Errorf("line %d, column %d: this is not CSV: %w", wrong.Line, wrong.Column, wrong.Err)
 }

@@ -38,7 +38,11 @@ func newItem(variables map[string]string, check Check) (string, error) {
 		b.WriteString(name + "=" + variables[name] + "\n")
 	}
 	if b.Len() > mostBytes {
-		return "", fmt.Errorf("expected at most %d KiB, found %d bytes: put them into a file that the script reads", mostBytes>>10, b.Len())
+		return "", fmt.Errorf(
+			"expected at most %d KiB, found %d bytes: put them into a file that the script reads",
+			mostBytes>>10,
+			b.Len(),
+		)
 	}
 	return b.String(), nil
 }
@@ -89,8 +93,10 @@ func (c *collector) add(variables map[string]string) error {
 		return err
 	}
 	if c.bytes += len(item); c.bytes > mostTogether {
-		return fmt.Errorf("expected at most %d MiB of variables for all jobs together, found more: make it several HTCJobs, or leave long values to the script",
-			mostTogether>>20)
+		return fmt.Errorf(
+			"expected at most %d MiB of variables for all jobs together, found more: make it several HTCJobs, or leave long values to the script",
+			mostTogether>>20,
+		)
 	}
 	c.items = append(c.items, item)
 	return nil

@@ -44,7 +44,10 @@ func TestATableIsOneItemPerRow(t *testing.T) {
 }
 
 func TestValuesArriveAsWritten(t *testing.T) {
-	got, err := Table([]byte(`[{"A": 1e3, "B": 0.10, "C": true, "D": false, "E": "", "F": "a,b \"c\"", "G": 12345678901234567890}]`), plain)
+	got, err := Table(
+		[]byte(`[{"A": 1e3, "B": 0.10, "C": true, "D": false, "E": "", "F": "a,b \"c\"", "G": 12345678901234567890}]`),
+		plain,
+	)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=1e3\nB=0.10\nC=true\nD=false\nE=\nF=a,b \"c\"\nG=12345678901234567890\n"}, got)
 	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\", \" x \"\n=1,\n"), plain)
@@ -133,7 +136,11 @@ func TestMistakesInParametersAreNamed(t *testing.T) {
 	}
 	require.Equal(t, Most+1, Count(huge))
 	_, err = Product(huge, plain)
-	require.EqualError(t, err, "spec.parameters: expected at most 100000 combinations, found more: make it several HTCJobs")
+	require.EqualError(
+		t,
+		err,
+		"spec.parameters: expected at most 100000 combinations, found more: make it several HTCJobs",
+	)
 	_, err = Product(map[string][]string{"A": {strings.Repeat("x", 4096)}, "B": make([]string, 5000)}, plain)
 	require.ErrorContains(t, err, "spec.parameters, combination 4090: expected at most 16 MiB")
 }

@@ -40,7 +40,11 @@ func (r *jsonReader) list() error {
 			return err
 		}
 		if start != json.Delim('{') {
-			return r.wrong("row %d: expected an object such as {\"ENERGY\": 13000, \"SEED\": 1}, found %s", len(r.into.items)+1, word(start))
+			return r.wrong(
+				"row %d: expected an object such as {\"ENERGY\": 13000, \"SEED\": 1}, found %s",
+				len(r.into.items)+1,
+				word(start),
+			)
 		}
 		variables, err := r.object()
 		if err != nil {

@@ -18,7 +18,11 @@ func List[V ~map[string]S, S ~string](list []V, check Check) ([]string, error) {
 		}
 	}
 	if c.bytes > mostListed {
-		return nil, fmt.Errorf("items: expected at most %d KiB, found %d bytes: put them into a ConfigMap and name it in itemsFrom", mostListed>>10, c.bytes)
+		return nil, fmt.Errorf(
+			"items: expected at most %d KiB, found %d bytes: put them into a ConfigMap and name it in itemsFrom",
+			mostListed>>10,
+			c.bytes,
+		)
 	}
 	return c.items, nil
 }

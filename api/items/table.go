@@ -13,9 +13,13 @@ func Table(text []byte, check Check) ([]string, error) {
 	start := bytes.TrimLeft(text, " \t\r\n")
 	switch {
 	case len(start) == 0:
-		return nil, errors.New("the table is empty: expected a JSON list, or CSV with a line of names and one line for each job")
+		return nil, errors.New(
+			"the table is empty: expected a JSON list, or CSV with a line of names and one line for each job",
+		)
 	case !utf8.Valid(text):
-		return nil, errors.New("the table is not UTF-8: expected a JSON list, or CSV with a line of names and one line for each job")
+		return nil, errors.New(
+			"the table is not UTF-8: expected a JSON list, or CSV with a line of names and one line for each job",
+		)
 	case start[0] == '[' || start[0] == '{':
 		return readJSON(text, check)
 	}

@@ -38,7 +38,14 @@ type Interface interface {
 	Create(ctx context.Context, job *HTCJob, opts metav1.CreateOptions) (*HTCJob, error)
 	Update(ctx context.Context, job *HTCJob, opts metav1.UpdateOptions) (*HTCJob, error)
 	UpdateStatus(ctx context.Context, job *HTCJob, opts metav1.UpdateOptions) (*HTCJob, error)
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*HTCJob, error)
+	Patch(
+		ctx context.Context,
+		name string,
+		kind types.PatchType,
+		data []byte,
+		opts metav1.PatchOptions,
+		subresources ...string,
+	) (*HTCJob, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
@@ -84,7 +91,12 @@ func (c *Client) HTCJobs(namespace string) Interface {
 // NewInformer returns an informer over the HTCJobs of a namespace, "" for all,
 // indexed by namespace. It is not started. asked is told how each of its
 // questions to the apiserver was answered: nil where it lists or watches. It has the objects that keep says, such as Ours; all with nil.
-func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
+func (c *Client) NewInformer(
+	namespace string,
+	resync time.Duration,
+	asked func(error),
+	keep func(runtime.Object) bool,
+) cache.SharedIndexInformer {
 	return newInformer(c.HTCJobs(namespace), &HTCJob{}, resync, asked, keep)
 }
 
@@ -96,7 +108,12 @@ func (c *Client) Workflows(namespace string) *gentype.ClientWithList[*HTCWorkflo
 }
 
 // NewWorkflowInformer is NewInformer for HTCWorkflows.
-func (c *Client) NewWorkflowInformer(namespace string, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
+func (c *Client) NewWorkflowInformer(
+	namespace string,
+	resync time.Duration,
+	asked func(error),
+	keep func(runtime.Object) bool,
+) cache.SharedIndexInformer {
 	return newInformer(c.Workflows(namespace), &HTCWorkflow{}, resync, asked, keep)
 }
 
@@ -106,7 +123,13 @@ type watched[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-func newInformer[L runtime.Object](objects watched[L], example runtime.Object, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
+func newInformer[L runtime.Object](
+	objects watched[L],
+	example runtime.Object,
+	resync time.Duration,
+	asked func(error),
+	keep func(runtime.Object) bool,
+) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

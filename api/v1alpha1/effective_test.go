@@ -62,7 +62,11 @@ func TestJobIDs(t *testing.T) {
 func TestCountsArePresentWhenZero(t *testing.T) {
 	raw, err := json.Marshal(v1alpha1.HTCJobStatus{})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"active":0,"succeeded":0,"failed":0,"idle":0,"running":0,"held":0,"outputFetched":false}`, string(raw))
+	require.JSONEq(
+		t,
+		`{"active":0,"succeeded":0,"failed":0,"idle":0,"running":0,"held":0,"outputFetched":false}`,
+		string(raw),
+	)
 }
 
 func TestHowManyJobsThereAre(t *testing.T) {

@@ -15,12 +15,16 @@ func managed(name, by string) HTCJob {
 
 func TestWhatAnotherControllerRunsIsNeitherListedNorWatched(t *testing.T) {
 	t.Parallel()
-	list := &HTCJobList{Items: []HTCJob{managed("absent", ""), managed("other", "example.org/other"), managed("named", Manager)}}
+	list := &HTCJobList{
+		Items: []HTCJob{managed("absent", ""), managed("other", "example.org/other"), managed("named", Manager)},
+	}
 	require.NoError(t, dropped(list, Ours))
 	require.Len(t, list.Items, 2)
 	require.Equal(t, []string{"absent", "named"}, []string{list.Items[0].Name, list.Items[1].Name})
 
-	flows := &HTCWorkflowList{Items: []HTCWorkflow{{Spec: HTCWorkflowSpec{Runner: Runner{ManagedBy: "example.org/other"}}}}}
+	flows := &HTCWorkflowList{
+		Items: []HTCWorkflow{{Spec: HTCWorkflowSpec{Runner: Runner{ManagedBy: "example.org/other"}}}},
+	}
 	require.NoError(t, dropped(flows, Ours))
 	require.Empty(t, flows.Items)
 

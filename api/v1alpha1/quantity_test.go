@@ -37,7 +37,13 @@ func guarded(t *testing.T, path string, schema map[string]any) (n int) {
 		p := property.(map[string]any)
 		if p["x-kubernetes-int-or-string"] == true && name != "proc" && name != "maxFailures" {
 			n++
-			require.True(t, p["pattern"] != nil || strings.Contains(rules.String(), "isQuantity(string(self."+name+"))"), "%s.%s", path, name)
+			require.True(
+				t,
+				p["pattern"] != nil || strings.Contains(rules.String(), "isQuantity(string(self."+name+"))"),
+				"%s.%s",
+				path,
+				name,
+			)
 		}
 		n += guarded(t, path+"."+name, p)
 	}

@@ -24,7 +24,15 @@ var GroupVersion = schema.GroupVersion{Group: "htc.cern.ch", Version: "v1alpha1"
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{}, &HTCPool{}, &HTCPoolList{}, &HTCWorkflow{}, &HTCWorkflowList{})
+	scheme.AddKnownTypes(
+		GroupVersion,
+		&HTCJob{},
+		&HTCJobList{},
+		&HTCPool{},
+		&HTCPoolList{},
+		&HTCWorkflow{},
+		&HTCWorkflowList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

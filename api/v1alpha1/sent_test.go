@@ -51,7 +51,11 @@ func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
 		if field.Anonymous || name == "managedBy" { // which never changes
 			continue
 		}
-		guarded := regexp.MustCompile(`self\.spec\.\??` + name + `\]? == \[?oldSelf\.spec\.\??` + name + `\b`).MatchString(rule)
+		guarded := regexp.MustCompile(
+			`self\.spec\.\??` + name + `\]? == \[?oldSelf\.spec\.\??` + name + `\b`,
+		).MatchString(
+			rule,
+		)
 		if sent.FieldByIndex(field.Index).IsZero() {
 			require.False(t, guarded, "%s is not sent, and yet the rule refuses its change", name)
 			require.Contains(t, message, name, "the refusal names what may change at any time")
@@ -63,7 +67,9 @@ func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
 }
 
 func TestTheHashTellsWhatIsSent(t *testing.T) {
-	job := v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}}}}
+	job := v1alpha1.HTCJob{
+		Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}}},
+	}
 	was := job.SpecHash()
 	// Another hash of the same spec would run every HTCJob again when htcd is updated.
 	require.Equal(t, "5c5fda5aee9e6aafd1c2df8b89d3a461", was)

@@ -35,7 +35,15 @@ Exit codes:
 	flags(&o, settings)
 	c.Flags().AddFlag(settings.Lookup("data"))
 	c.Flags().AddFlag(settings.Lookup("ledger"))
-	setting.Int(c.Flags(), &keep, "keep", 0, 0, 100_000, "how many copies stay in the DIRECTORY, this one included; 0: all")
+	setting.Int(
+		c.Flags(),
+		&keep,
+		"keep",
+		0,
+		0,
+		100_000,
+		"how many copies stay in the DIRECTORY, this one included; 0: all",
+	)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("backup: %w", err)} }
 		switch err := setting.Complete(settings, environ); {

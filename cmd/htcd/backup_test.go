@@ -33,7 +33,11 @@ func TestBackupKeepsTheLatestCopiesAndNothingElseOfThem(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	require.Len(t, names, 5)
-	require.Subset(t, names, []string{"htcjobs-20260102T000000Z.db", "htcjobs-20260103T000000Z.db.4.part", "htcjobs.db", "mine"})
+	require.Subset(
+		t,
+		names,
+		[]string{"htcjobs-20260102T000000Z.db", "htcjobs-20260103T000000Z.db.4.part", "htcjobs.db", "mine"},
+	)
 
 	file := filepath.Join(data, "copy")
 	require.Equal(t, exitUsage, run("htcd", []string{"backup", file, "--keep", "1"}, []string{"HTCD_DATA=" + data}))
@@ -60,6 +64,10 @@ func TestRestoreTakesTheLatestCopy(t *testing.T) {
 	r, err := ledger.OpenReader(t.Context(), path)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	require.Equal(t, exitFailure, run("htcd", []string{"restore", filepath.Join(dir, "htcjobs-20200101T000000Z.db")}, environ))
+	require.Equal(
+		t,
+		exitFailure,
+		run("htcd", []string{"restore", filepath.Join(dir, "htcjobs-20200101T000000Z.db")}, environ),
+	)
 	require.Equal(t, exitUsage, run("htcd", []string{"restore"}, environ))
 }

@@ -44,12 +44,40 @@ SIGTERM and SIGINT stop it, and the exit code is 0.`,
 	}
 	f := c.Flags()
 	setting.Text(f, &o.listen, "listen", ":9619", setting.Address, "`address` at which htcd asks")
-	setting.Text(f, &o.spool, "spool", "", setting.Place, "the schedd's SPOOL, the `directory` with job_queue.log (required)")
+	setting.Text(
+		f,
+		&o.spool,
+		"spool",
+		"",
+		setting.Place,
+		"the schedd's SPOOL, the `directory` with job_queue.log (required)",
+	)
 	setting.Text(f, &o.history, "history", "", setting.Place, "the schedd's HISTORY `file`; empty: history in --spool")
-	setting.Text(f, &o.cert, "tls-cert", "", setting.Place, "PEM `file` with the certificate, followed by the intermediate ones; reloaded when it changes (required)")
+	setting.Text(
+		f,
+		&o.cert,
+		"tls-cert",
+		"",
+		setting.Place,
+		"PEM `file` with the certificate, followed by the intermediate ones; reloaded when it changes (required)",
+	)
 	setting.Text(f, &o.key, "tls-key", "", setting.Place, "PEM `file` with the key of --tls-cert (required)")
-	setting.Text(f, &o.clientCA, "client-ca", "", setting.Place, "PEM `file` of the authorities that sign the certificates of clients; read at the start (required)")
-	setting.List(f, &o.allow, "allow", nil, operator.FeedClient, "`clients`, each as NAME=OWNER: the common name of its certificate, and an account whose jobs it may see; * for all accounts (required)")
+	setting.Text(
+		f,
+		&o.clientCA,
+		"client-ca",
+		"",
+		setting.Place,
+		"PEM `file` of the authorities that sign the certificates of clients; read at the start (required)",
+	)
+	setting.List(
+		f,
+		&o.allow,
+		"allow",
+		nil,
+		operator.FeedClient,
+		"`clients`, each as NAME=OWNER: the common name of its certificate, and an account whose jobs it may see; * for all accounts (required)",
+	)
 	setting.Text(f, &o.level, "log-level", "info", logger.Level, "debug, info, warn or error")
 	setting.Text(f, &o.format, "log-format", "json", logger.Format, "json or text")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -47,7 +47,13 @@ Exit codes:
 	c.Flags().AddFlagSet(settings)
 	setting.Bool(c.Flags(), &once, "once", false, "one pass, now (required)")
 	setting.Bool(c.Flags(), &scope.DryRun, "dry-run", false, "show differences and change nothing")
-	setting.Bool(c.Flags(), &scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
+	setting.Bool(
+		c.Flags(),
+		&scope.RemoveOrphans,
+		"remove-orphans",
+		false,
+		"remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted",
+	)
 	setting.Text(c.Flags(), &scope.Name, "name", "", setting.Object, "only HTCJobs and HTCWorkflows of this `name`")
 	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

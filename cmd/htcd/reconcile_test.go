@@ -57,23 +57,60 @@ func reconcileWith(t *testing.T, environ []string, args ...string) (string, erro
 func TestReconcileAsksTheWorkingHtcdAndPrintsATable(t *testing.T) {
 	var asked job.ReconcileOptions
 	report := job.Report{Checked: 1200, Differences: []crosscheck.Difference{
-		{Namespace: "default", Name: "zero", JobID: "7.0", Was: "Running", Is: "Succeeded", Evidence: "condor_q: JobStatus 4 (Completed), exit code 0", Repaired: true},
-		{Namespace: "default", Name: "zero", JobID: "7.1", Was: "Running", Is: "Held", Evidence: "two\nlines\tand a \x1b[31mcolour", Repaired: true},
+		{
+			Namespace: "default",
+			Name:      "zero",
+			JobID:     "7.0",
+			Was:       "Running",
+			Is:        "Succeeded",
+			Evidence:  "condor_q: JobStatus 4 (Completed), exit code 0",
+			Repaired:  true,
+		},
+		{
+			Namespace: "default",
+			Name:      "zero",
+			JobID:     "7.1",
+			Was:       "Running",
+			Is:        "Held",
+			Evidence:  "two\nlines\tand a \x1b[31mcolour",
+			Repaired:  true,
+		},
 		{Namespace: "other", Name: "one", Was: "phase=Failed", Is: "phase=Succeeded", Evidence: "ledger"},
 	}}
 	socket := working(func(o job.ReconcileOptions) (job.Report, error) { asked = o; return report, nil }).serve(t, true)
 
-	out, err := reconcileWith(t, []string{"HTCD_NAMESPACE=default", "HTCD_LOG_LEVEL=debug"}, "--once", "--name=zero", "--control-socket", socket)
+	out, err := reconcileWith(
+		t,
+		[]string{"HTCD_NAMESPACE=default", "HTCD_LOG_LEVEL=debug"},
+		"--once",
+		"--name=zero",
+		"--control-socket",
+		socket,
+	)
 	require.NoError(t, err)
 	require.Equal(t, job.ReconcileOptions{Namespace: "default", Name: "zero"}, asked)
-	require.Equal(t, `NAMESPACE/NAME  JOB  WAS           IS               EVIDENCE                                        REPAIRED
+	require.Equal(
+		t,
+		`NAMESPACE/NAME  JOB  WAS           IS               EVIDENCE                                        REPAIRED
 default/zero    7.0  Running       Succeeded        condor_q: JobStatus 4 (Completed), exit code 0  yes
 default/zero    7.1  Running       Held             two lines and a  [31mcolour                     yes
 other/one       -    phase=Failed  phase=Succeeded  ledger                                          not yet
 1200 jobs checked, 3 differ, 2 repaired
-`, out)
+`,
+		out,
+	)
 
-	out, err = reconcileWith(t, nil, "--once", "--dry-run", "-o", "json", "--namespace=other", "--ticket-dir", filepath.Dir(socket))
+	out, err = reconcileWith(
+		t,
+		nil,
+		"--once",
+		"--dry-run",
+		"-o",
+		"json",
+		"--namespace=other",
+		"--ticket-dir",
+		filepath.Dir(socket),
+	)
 	require.NoError(t, err)
 	require.Equal(t, job.ReconcileOptions{Namespace: "other", DryRun: true}, asked)
 	var printed job.Report
@@ -91,8 +128,15 @@ other/one       -    phase=Failed  phase=Succeeded  ledger                      
 
 func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
 	socket := working(func(job.ReconcileOptions) (job.Report, error) {
-		return job.Report{Checked: 2, Differences: []crosscheck.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
-			errors.New("condor_q: no answer within 1m0s")
+		return job.Report{
+				Checked: 2,
+				Differences: []crosscheck.Difference{
+					{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true},
+				},
+			},
+			errors.New(
+				"condor_q: no answer within 1m0s",
+			)
 	}).serve(t, true)
 	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
 	require.EqualError(t, err, "reconcile: condor_q: no answer within 1m0s")

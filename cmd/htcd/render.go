@@ -27,8 +27,22 @@ kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-
 		Args: setting.NoArguments,
 	}
 	setting.Text(c.Flags(), &r.File, "file,f", "", setting.Path, "`file` with the HTCJob; -: standard input (required)")
-	setting.Text(c.Flags(), &r.Pool, "pool", "", setting.Object, "`name` of the HTCPool; empty: the one that the HTCJob names, or the default one")
-	setting.Text(c.Flags(), &r.PoolFile, "pool-file", "", setting.Path, "`file` with the HTCPool, which need not exist in the cluster; its namespaceSelector is not looked at")
+	setting.Text(
+		c.Flags(),
+		&r.Pool,
+		"pool",
+		"",
+		setting.Object,
+		"`name` of the HTCPool; empty: the one that the HTCJob names, or the default one",
+	)
+	setting.Text(
+		c.Flags(),
+		&r.PoolFile,
+		"pool-file",
+		"",
+		setting.Path,
+		"`file` with the HTCPool, which need not exist in the cluster; its namespaceSelector is not looked at",
+	)
 	setting.Bool(c.Flags(), &r.SubmitOnly, "submit-only", false, "print the submit description alone")
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	flags(&o, settings)

@@ -1,4 +1,5 @@
-// Command kubectl-htcjob is the users' part of htcd alone, which also runs where htcd does not: `kubectl htcjob` on a Mac.
+// Command kubectl-htcjob is the users' part of htcd alone, which also runs where htcd does not: `kubectl htcjob` on a
+// Mac.
 package main
 
 import (

@@ -55,7 +55,12 @@ func InLine(reason string) bool {
 	return false
 }
 
-var reasons = map[Why]string{Sends: ReasonPoolLimit, Limited: ReasonPoolLimit, Draining: ReasonPoolDraining, Suspended: ReasonPoolSuspended}
+var reasons = map[Why]string{
+	Sends:     ReasonPoolLimit,
+	Limited:   ReasonPoolLimit,
+	Draining:  ReasonPoolDraining,
+	Suspended: ReasonPoolSuspended,
+}
 
 // Load is how full a pool is, and why nothing is sent at present.
 type Load struct {
@@ -93,8 +98,9 @@ var loadReasons = map[Why]string{Limited: "LimitReached", Draining: "Draining", 
 // errLeft is the error of an HTCJob that has left the line while it asked.
 var errLeft = errors.New("it no longer waited to be sent")
 
-// Ask returns nil if an HTCJob may be sent, or can never be; a *Waits if it has to wait: Go is called when it need no longer. It may be asked
-// again at any time, as it is shortly before the intent is written, when the number of jobs is known and the pool may have changed.
+// Ask returns nil if an HTCJob may be sent, or can never be; a *Waits if it has to wait: Go is called when it need no
+// longer. It may be asked again at any time, as it is shortly before the intent is written, when the number of jobs is
+// known and the pool may have changed.
 func (a *Admission) Ask(ctx context.Context, pool string, w Waiter) error {
 	rules := a.Rules(pool)
 	if may := a.enter(rules, pool, w); may {
@@ -206,8 +212,8 @@ func (a *Admission) read(ctx context.Context, rules Rules, pool string) error {
 	return nil
 }
 
-// recall returns what was sent by way of a pool shortly before this process began. Recent is called once for all pools: what is recorded
-// later is also reported by Sent.
+// recall returns what was sent by way of a pool shortly before this process began. Recent is called once for all pools:
+// what is recorded later is also reported by Sent.
 func (a *Admission) recall(ctx context.Context, pool string) ([]Sent, error) {
 	a.recalling.Lock()
 	defer a.recalling.Unlock()
@@ -300,8 +306,8 @@ func (a *Admission) Begun(key string) {
 	}
 }
 
-// Withdraw is called when an HTCJob does not, or no longer, want to be sent. What has been let go stays so until Begun or Leave: its
-// intent may just have been written.
+// Withdraw is called when an HTCJob does not, or no longer, want to be sent. What has been let go stays so until Begun
+// or Leave: its intent may just have been written.
 func (a *Admission) Withdraw(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -32,7 +32,14 @@ type site struct {
 }
 
 func newSite(t *testing.T, change ...func(*v1alpha1.PoolLimits)) *site {
-	s := &site{t: t, rules: map[string]Rules{"grid": grid(change...)}, ledger: map[string]Waiter{}, clock: noon, heard: map[string]string{}, later: map[string]time.Duration{}}
+	s := &site{
+		t:      t,
+		rules:  map[string]Rules{"grid": grid(change...)},
+		ledger: map[string]Waiter{},
+		clock:  noon,
+		heard:  map[string]string{},
+		later:  map[string]time.Duration{},
+	}
 	s.Admission = &Admission{
 		Rules: func(pool string) Rules { return s.rules[pool] },
 		Usage: func(_ context.Context, pool string) (Usage, error) {
@@ -69,7 +76,8 @@ func job(key string, jobs int, change ...func(*Waiter)) Waiter {
 	return w
 }
 
-// asks lets an HTCJob ask twice, as it does before it is prepared and before its intent, and writes the intent if it may.
+// asks lets an HTCJob ask twice, as it does before it is prepared and before its intent, and writes the intent if it
+// may.
 func (s *site) asks(w Waiter) string {
 	s.t.Helper()
 	for range 2 {
@@ -101,7 +109,11 @@ func TestNamespacesTakeTurnsAndWithinOneTheFirstIsTheMostImportantThenTheOldest(
 		require.Contains(t, s.asks(w), "pool grid: 1 of 1 jobs open (limits.maxOpen), ")
 	}
 	require.Equal(t, "pool grid: 1 of 1 jobs open (limits.maxOpen), this HTCJob is next", s.asks(job("a3", 1, older)))
-	require.Equal(t, "pool grid: 1 of 1 jobs open (limits.maxOpen), 1 HTCJob before this one", s.asks(job("b2", 1, urgent)))
+	require.Equal(
+		t,
+		"pool grid: 1 of 1 jobs open (limits.maxOpen), 1 HTCJob before this one",
+		s.asks(job("b2", 1, urgent)),
+	)
 	require.Equal(t, "pool grid: 1 of 1 jobs open (limits.maxOpen), 4 HTCJobs before this one", s.asks(job("b1", 1)))
 	var order []string
 	for last := "z"; ; {
@@ -121,7 +133,11 @@ func TestTheFirstOfTheLineIsNotStarvedBySmallerOnes(t *testing.T) {
 	s := newSite(t, maxOpen(10))
 	require.Empty(t, s.asks(job("a1", 6)))
 	require.Empty(t, s.asks(job("b1", 3)))
-	require.Equal(t, "pool grid: 9 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next", s.asks(job("c-large", 10)))
+	require.Equal(
+		t,
+		"pool grid: 9 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next",
+		s.asks(job("c-large", 10)),
+	)
 	require.Contains(t, s.asks(job("d1", 1)), "1 HTCJob before this one", "there is room for it, but it is not its turn")
 	require.Empty(t, s.ends("a1"))
 	require.Equal(t, []string{"c-large"}, s.ends("b1"), "maxOpen counts it in")
@@ -132,8 +148,16 @@ func TestTheFirstOfTheLineIsNotStarvedBySmallerOnes(t *testing.T) {
 func TestANamespaceAtItsOwnLimitHoldsUpNoOther(t *testing.T) {
 	s := newSite(t, perNamespace(2), maxOpen(100))
 	require.Empty(t, s.asks(job("a1", 2)))
-	require.Equal(t, "pool grid: 2 of 2 jobs of namespace a open (limits.maxOpenPerNamespace), this HTCJob is next", s.asks(job("a2", 1)))
-	require.Equal(t, "pool grid: 2 of 2 jobs of namespace a open (limits.maxOpenPerNamespace), 1 HTCJob before this one", s.asks(job("a3", 1)))
+	require.Equal(
+		t,
+		"pool grid: 2 of 2 jobs of namespace a open (limits.maxOpenPerNamespace), this HTCJob is next",
+		s.asks(job("a2", 1)),
+	)
+	require.Equal(
+		t,
+		"pool grid: 2 of 2 jobs of namespace a open (limits.maxOpenPerNamespace), 1 HTCJob before this one",
+		s.asks(job("a3", 1)),
+	)
 	require.Empty(t, s.asks(job("b1", 2)))
 	require.Equal(t, []string{"a2", "a3"}, s.ends("a1"))
 }
@@ -172,7 +196,12 @@ func TestAChangedPoolIsFollowed(t *testing.T) {
 	require.Contains(t, s.asks(job("c2", 1)), "1 HTCJob before")
 	s.rules["grid"] = Rules{Pool: "grid", State: v1alpha1.PoolDraining}
 	require.Empty(t, s.ends("a1"))
-	require.Equal(t, "pool grid: the pool is Draining, nothing new is sent until its state is Online, 1 HTCJob before this one", s.heard["c2"], "everybody hears of it at once")
+	require.Equal(
+		t,
+		"pool grid: the pool is Draining, nothing new is sent until its state is Online, 1 HTCJob before this one",
+		s.heard["c2"],
+		"everybody hears of it at once",
+	)
 	s.rules["grid"] = grid()
 	require.Equal(t, []string{"c1", "c2"}, s.ends())
 	s.rules["grid"] = Rules{Pool: "grid", State: v1alpha1.PoolSuspended}
@@ -192,7 +221,11 @@ func TestThoseSentInTheLastMinuteCount(t *testing.T) {
 	send(job("a1", 2))
 	s.clock = s.clock.Add(10 * time.Second)
 	send(job("a2", 5))
-	require.Equal(t, "pool grid: 7 of 3 jobs per minute sent (limits.newPerMinute), this HTCJob is next", s.asks(job("a3", 1)))
+	require.Equal(
+		t,
+		"pool grid: 7 of 3 jobs per minute sent (limits.newPerMinute), this HTCJob is next",
+		s.asks(job("a3", 1)),
+	)
 	require.Equal(t, time.Minute, s.later["grid"], "the five are decisive")
 	s.clock = s.clock.Add(50 * time.Second)
 	require.Empty(t, s.ends())
@@ -386,7 +419,11 @@ func TestWhatOneNamespaceHasOnHoldOrIdleIsPassedOverInTheLine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "LimitReached", l.Reason, "nobody else waits")
 	require.Empty(t, s.asks(job("b1", 1)))
-	require.Equal(t, "pool grid: 2 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next", s.asks(job("c1", 10)))
+	require.Equal(
+		t,
+		"pool grid: 2 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next",
+		s.asks(job("c1", 10)),
+	)
 	require.Empty(t, s.asks(job("b2", 1)), "an HTCJob that does not fit beside what is on hold holds up nobody")
 	require.Equal(t, []string{"a2"}, s.ends("a1", "b1", "b2"), "the hold is gone")
 }

@@ -80,7 +80,12 @@ type requestLimit struct {
 func (r Rules) RefuseUncounted(d Demand) error {
 	for _, l := range r.requests() {
 		if l.asked(d) == 0 {
-			return schedd.Refusal("%s counts what jobs ask for, %s: write %s, a number and no expression", r.name(l.name), r.where(), l.field)
+			return schedd.Refusal(
+				"%s counts what jobs ask for, %s: write %s, a number and no expression",
+				r.name(l.name),
+				r.where(),
+				l.field,
+			)
 		}
 	}
 	return nil
@@ -90,7 +95,14 @@ func (r Rules) RefuseUncounted(d Demand) error {
 func (r Rules) RefuseRequest(d Demand) error {
 	for _, l := range r.requests() {
 		if n := l.asked(d); n > l.most {
-			return schedd.Refusal("asks for %d %s, which is more than the %d that may be in use %s (%s)", n, l.unit, l.most, r.where(), r.name(l.name))
+			return schedd.Refusal(
+				"asks for %d %s, which is more than the %d that may be in use %s (%s)",
+				n,
+				l.unit,
+				l.most,
+				r.where(),
+				r.name(l.name),
+			)
 		}
 	}
 	return nil

@@ -95,7 +95,8 @@ func (g *gate) again(now time.Time) time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// pass lets everybody go whose turn it is and for whom there is room. It returns them, and those that can never be sent.
+// pass lets everybody go whose turn it is and for whom there is room. It returns them, and those that can never be
+// sent.
 func (g *gate) pass(rules Rules, now time.Time) (may []Waiter) {
 	g.forgetSent(now)
 	for {
@@ -188,8 +189,8 @@ const (
 	mostTold       = 100
 )
 
-// retell returns what those are to be told for whom it has changed a lot: at most mostTold in a minute, those in front first. Everybody
-// is told at once when the pool's state has changed.
+// retell returns what those are to be told for whom it has changed a lot: at most mostTold in a minute, those in front
+// first. Everybody is told at once when the pool's state has changed.
 func (g *gate) retell(now time.Time) map[string]*Waits {
 	all := g.held.Why != g.why && (g.held.Why != Limited && g.held.Why != Sends || g.why != Limited && g.why != Sends)
 	if !all && now.Sub(g.retold) < betweenTelling {
@@ -222,7 +223,14 @@ func (g *gate) outdated(w Waiter, place int) bool {
 // load returns how full the pool is and what waits.
 func (g *gate) load(rules Rules, now time.Time) Load {
 	u := g.usage
-	load := Load{Open: u.Open, Idle: u.Idle, Running: u.Running, Held: u.Held, HeldByPool: u.HeldByPool, Waiting: len(g.line.of)}
+	load := Load{
+		Open:       u.Open,
+		Idle:       u.Idle,
+		Running:    u.Running,
+		Held:       u.Held,
+		HeldByPool: u.HeldByPool,
+		Waiting:    len(g.line.of),
+	}
 	names := maps.Clone(u.Namespaces)
 	if names == nil {
 		names = map[string]Part{}
@@ -244,7 +252,8 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 	return load
 }
 
-// heldUp returns what holds up all that wait, if anything does. A namespace that has all that is allowed to it is no concern of the pool's.
+// heldUp returns what holds up all that wait, if anything does. A namespace that has all that is allowed to it is no
+// concern of the pool's.
 func (g *gate) heldUp() Answer {
 	if g.held.Why != Sends || len(g.heldIn) < len(g.line.turns) {
 		return g.held

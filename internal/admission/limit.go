@@ -15,8 +15,8 @@ type Rules struct {
 	Limits v1alpha1.PoolLimits
 }
 
-// RulesOf returns the limits and the state of a pool as they are now; now is nil if there is no such pool. Those of the pool without a name are
-// the flags, 0 for no limit.
+// RulesOf returns the limits and the state of a pool as they are now; now is nil if there is no such pool. Those of the
+// pool without a name are the flags, 0 for no limit.
 func RulesOf(pool string, now *v1alpha1.HTCPool, maxQueue, maxOpen int) Rules {
 	r := Rules{Pool: pool}
 	switch {
@@ -92,8 +92,8 @@ func (u Usage) sharing(namespace string) int {
 	return n
 }
 
-// fits reports whether more of a namespace fits into a limit of what is in use: of what may stay for good, others have no
-// more than their share. ever is false if it would not fit even without all that runs.
+// fits reports whether more of a namespace fits into a limit of what is in use: of what may stay for good, others have
+// no more than their share. ever is false if it would not fit even without all that runs.
 func (u Usage) fits(most int, namespace string, inUse, more int, stuck func(Part) int) (fits, ever bool) {
 	n := u.sharing(namespace)
 	all, stays := n*inUse, 0 // in nths
@@ -232,8 +232,8 @@ func idleAllowed(p v1alpha1.IdlePercent, running int) int {
 	return max(most, least)
 }
 
-// fresh returns how many jobs were sent within the last minute, and when there will be at most so many; the zero time if
-// that cannot be said, because some are still on their way.
+// fresh returns how many jobs were sent within the last minute, and when there will be at most so many; the zero time
+// if that cannot be said, because some are still on their way.
 func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 	n = u.Sending
 	for _, s := range u.Sent {
@@ -269,7 +269,14 @@ func (r Rules) Refuse(d Demand) error {
 		{r.Limits.NewPerMinute, "newPerMinute", "jobs that may be sent in a minute"},
 	} {
 		if most, is := bound(l.limit); is && jobs > most {
-			return schedd.Refusal("queue %d is more than the %d %s %s (%s): make it several HTCJobs", jobs, most, l.what, r.where(), r.name(l.name))
+			return schedd.Refusal(
+				"queue %d is more than the %d %s %s (%s): make it several HTCJobs",
+				jobs,
+				most,
+				l.what,
+				r.where(),
+				r.name(l.name),
+			)
 		}
 	}
 	if err := r.RefuseRequest(d); err != nil {
@@ -289,7 +296,13 @@ func (r Rules) mostIdle() *int32 {
 // RefuseNodes returns an error of kind schedd.Refused if an HTCWorkflow of so many nodes can never be sent.
 func (r Rules) RefuseNodes(nodes int) error {
 	if most, is := bound(r.Limits.MaxQueue); is && nodes > most {
-		return schedd.Refusal("%d nodes are more than the %d that one HTCWorkflow may have %s (%s): make it several HTCWorkflows", nodes, most, r.where(), r.name("maxQueue"))
+		return schedd.Refusal(
+			"%d nodes are more than the %d that one HTCWorkflow may have %s (%s): make it several HTCWorkflows",
+			nodes,
+			most,
+			r.where(),
+			r.name("maxQueue"),
+		)
 	}
 	return nil
 }

@@ -112,8 +112,16 @@ func several(parts map[string]Part) Usage {
 
 func TestOneNamespacesIdleAndHeldJobsHoldUpNoOther(t *testing.T) {
 	limits := func(l v1alpha1.PoolLimits) Rules { return Rules{Pool: "grid", Limits: l} }
-	idle, held, open, none := limits(v1alpha1.PoolLimits{MaxIdle: new(int32(100))}), limits(v1alpha1.PoolLimits{MaxHeld: new(int32(50))}),
-		limits(v1alpha1.PoolLimits{MaxOpen: new(int32(1000))}), limits(v1alpha1.PoolLimits{MaxHeld: new(int32(0))})
+	idle, held, open, none := limits(
+		v1alpha1.PoolLimits{MaxIdle: new(int32(100))},
+	), limits(
+		v1alpha1.PoolLimits{MaxHeld: new(int32(50))},
+	),
+		limits(
+			v1alpha1.PoolLimits{MaxOpen: new(int32(1000))},
+		), limits(
+			v1alpha1.PoolLimits{MaxHeld: new(int32(0))},
+		)
 	percent := limits(v1alpha1.PoolLimits{IdlePercentOfRunning: &v1alpha1.IdlePercent{Percent: 10}})
 	for name, c := range map[string]struct {
 		rules Rules
@@ -181,15 +189,31 @@ func TestAMinuteAfterEnoughWereSentTheNextMayGo(t *testing.T) {
 }
 
 func TestARefusalNamesTheLimitWhereItIsSet(t *testing.T) {
-	require.EqualError(t, grid(maxOpen(3)).Refuse(Demand{Jobs: 4}), "queue 4 is more than the 3 jobs that may be open in pool grid (limits.maxOpen): make it several HTCJobs")
+	require.EqualError(
+		t,
+		grid(maxOpen(3)).Refuse(Demand{Jobs: 4}),
+		"queue 4 is more than the 3 jobs that may be open in pool grid (limits.maxOpen): make it several HTCJobs",
+	)
 	flags := Rules{Limits: v1alpha1.PoolLimits{MaxQueue: new(int32(3)), MaxOpenPerNamespace: new(int32(5))}}
-	require.EqualError(t, flags.Refuse(Demand{Jobs: 4}), "queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue): make it several HTCJobs")
+	require.EqualError(
+		t,
+		flags.Refuse(Demand{Jobs: 4}),
+		"queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue): make it several HTCJobs",
+	)
 	flags.Limits.MaxQueue = nil
-	require.EqualError(t, flags.Refuse(Demand{Jobs: 6}), "queue 6 is more than the 5 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs")
+	require.EqualError(
+		t,
+		flags.Refuse(Demand{Jobs: 6}),
+		"queue 6 is more than the 5 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
+	)
 	require.NoError(t, flags.Refuse(Demand{Jobs: 5}))
 	require.NoError(t, flags.RefuseNodes(4))
 	flags.Limits.MaxQueue = new(int32(3))
-	require.EqualError(t, flags.RefuseNodes(4), "4 nodes are more than the 3 that one HTCWorkflow may have here (--max-queue): make it several HTCWorkflows")
+	require.EqualError(
+		t,
+		flags.RefuseNodes(4),
+		"4 nodes are more than the 3 that one HTCWorkflow may have here (--max-queue): make it several HTCWorkflows",
+	)
 	require.NoError(t, flags.RefuseNodes(3))
 	require.ErrorContains(t, Rules{Pool: "grid", Limits: flags.Limits}.RefuseNodes(4), "in pool grid (limits.maxQueue)")
 }
@@ -201,10 +225,19 @@ func TestOneThatFitsOnlyWhenOthersIdleJobsHaveStartedIsOvertakenByThoseAloneWhoH
 	require.True(t, b.Alone && b.Owed)
 	require.Equal(t, Sends, limits.Decide(usage, "a", Demand{Jobs: 1}, noon).Why, "nobody waits")
 	usage.Owed = []string{"b"}
-	require.Equal(t, Limited, limits.Decide(usage, "a", Demand{Jobs: 1}, noon).Why, "b waits, and a has more than its share")
+	require.Equal(
+		t,
+		Limited,
+		limits.Decide(usage, "a", Demand{Jobs: 1}, noon).Why,
+		"b waits, and a has more than its share",
+	)
 	require.Equal(t, Sends, limits.Decide(usage, "c", Demand{Jobs: 5}, noon).Why)
 	require.Equal(t, Limited, limits.Decide(usage, "c", Demand{Jobs: 34}, noon).Why, "a third is 33")
-	require.Equal(t, Sends, limits.Decide(several(map[string]Part{"a": {Open: 100, Idle: 40}}), "b", Demand{Jobs: 60}, noon).Why)
+	require.Equal(
+		t,
+		Sends,
+		limits.Decide(several(map[string]Part{"a": {Open: 100, Idle: 40}}), "b", Demand{Jobs: 60}, noon).Why,
+	)
 }
 
 func TestLimitsOfWhatJobsAskForCountWhatWaitsAndRuns(t *testing.T) {
@@ -237,8 +270,16 @@ func TestLimitsOfWhatJobsAskForCountWhatWaitsAndRuns(t *testing.T) {
 			require.Equal(t, []any{c.why, c.full, c.alone}, []any{a.Why, a.Full, a.Alone})
 		})
 	}
-	require.EqualError(t, limits.Refuse(asks(26)), "queue 26 asks for 104 cores, which is more than the 100 that may be in use in pool grid (limits.cores): make it several HTCJobs, or ask for less")
-	require.EqualError(t, limits.RefuseUncounted(Demand{Jobs: 1, Cores: 1}), "limits.memory counts what jobs ask for, in pool grid: write resources.memory, a number and no expression")
+	require.EqualError(
+		t,
+		limits.Refuse(asks(26)),
+		"queue 26 asks for 104 cores, which is more than the 100 that may be in use in pool grid (limits.cores): make it several HTCJobs, or ask for less",
+	)
+	require.EqualError(
+		t,
+		limits.RefuseUncounted(Demand{Jobs: 1, Cores: 1}),
+		"limits.memory counts what jobs ask for, in pool grid: write resources.memory, a number and no expression",
+	)
 	require.NoError(t, limits.RefuseUncounted(asks(1)))
 	require.Equal(t, 25, limits.AtOnce(asks(1)))
 	require.Equal(t, 2, limits.AtOnce(Demand{Cores: 1, Memory: 100 << 10}))

@@ -20,8 +20,8 @@ func before(a, b Waiter) int {
 	return cmp.Or(-cmp.Compare(a.Priority, b.Priority), a.Created.Compare(b.Created), cmp.Compare(a.Key, b.Key))
 }
 
-// line holds the HTCJobs that wait for a pool. Namespaces take turns: one that has been served goes to the end, and so does
-// one that begins to wait. Within a namespace the highest priority comes first, then the oldest.
+// line holds the HTCJobs that wait for a pool. Namespaces take turns: one that has been served goes to the end, and so
+// does one that begins to wait. Within a namespace the highest priority comes first, then the oldest.
 type line struct {
 	turns   []string            // the namespaces that wait; the first is served next
 	waiting map[string][]Waiter // of each namespace, in their order

@@ -5,7 +5,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// ReadUsage sums up what the ledger has of a pool, without Sent. What its state holds is looked for only if that matters.
+// ReadUsage sums up what the ledger has of a pool, without Sent. What its state holds is looked for only if that
+// matters.
 func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
 	u := Usage{Namespaces: map[string]Part{}}
 	all, err := tx.PoolUse(r.Pool)

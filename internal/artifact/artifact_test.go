@@ -343,12 +343,20 @@ func TestAPlaceIsKeptUntilEverythingIsThere(t *testing.T) {
 	require.NoError(t, err)
 	_, err = try("one/b", s)
 	require.Equal(t, ReasonWaits, reasonOf(t, err))
-	require.ErrorContains(t, err, "it waits for its turn: htcd fetches for one HTCJob of a namespace at a time, and does for another one of namespace one")
+	require.ErrorContains(
+		t,
+		err,
+		"it waits for its turn: htcd fetches for one HTCJob of a namespace at a time, and does for another one of namespace one",
+	)
 	_, err = try("two/a", s)
 	require.NoError(t, err)
 	_, err = try("three/a", s)
 	require.Equal(t, ReasonWaits, reasonOf(t, err))
-	require.ErrorContains(t, err, "htcd fetches from a registry for 2 HTCJobs at a time, and does for others from "+s.host())
+	require.ErrorContains(
+		t,
+		err,
+		"htcd fetches from a registry for 2 HTCJobs at a time, and does for others from "+s.host(),
+	)
 	_, err = try("four/a", other)
 	require.NoError(t, err, "another registry has its own places")
 	first()
@@ -381,7 +389,14 @@ func TestWhatIsNotThereInTimeGivesItsPlaceBack(t *testing.T) {
 
 func TestARegistryIsOneWhateverItsNameLooksLike(t *testing.T) {
 	f := NewFetcher(nil)
-	require.Len(t, f.For("default/one", []string{"registry.example.org/a:1", "REGISTRY.example.org:443/b:1", "registry.example.org/c:1"}).hosts, 1)
+	require.Len(
+		t,
+		f.For(
+			"default/one",
+			[]string{"registry.example.org/a:1", "REGISTRY.example.org:443/b:1", "registry.example.org/c:1"},
+		).hosts,
+		1,
+	)
 }
 
 func TestReferences(t *testing.T) {
@@ -413,7 +428,11 @@ func TestReferences(t *testing.T) {
 		}
 		require.ErrorContains(t, err, words, text)
 	}
-	require.ErrorContains(t, Registries(nil).CheckReference("registry.example.org/group/model:v3"), "its administrator has listed no registries")
+	require.ErrorContains(
+		t,
+		Registries(nil).CheckReference("registry.example.org/group/model:v3"),
+		"its administrator has listed no registries",
+	)
 	for _, entry := range []string{"", "*", "a b", "ftp://a", "https://a/b", "a:x", "*a.org", "a,b", "user@a"} {
 		_, err := ParseRegistries([]string{entry})
 		require.Error(t, err, entry)

@@ -10,8 +10,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
-// Delete deletes the manifest with a digest that Push has returned for a reference. A tag that names another one by now stays. It is no error
-// if the manifest is not there; otherwise that is an *Unusable, or the context's.
+// Delete deletes the manifest with a digest that Push has returned for a reference. A tag that names another one by now
+// stays. It is no error if the manifest is not there; otherwise that is an *Unusable, or the context's.
 func (p *Pusher) Delete(ctx context.Context, reference, digest string, dockerConfigs ...[]byte) error {
 	repository, err := p.at(reference, dockerConfigs)
 	if err != nil {
@@ -29,7 +29,8 @@ func (p *Pusher) Delete(ctx context.Context, reference, digest string, dockerCon
 	return nil
 }
 
-// remove deletes a manifest, and then the tag of the repository's reference: there are registries that keep a manifest as long as a tag names it.
+// remove deletes a manifest, and then the tag of the repository's reference: there are registries that keep a manifest
+// as long as a tag names it.
 func remove(ctx context.Context, from *remote.Repository, digest string) error {
 	tag := from.Reference.Reference
 	if err := removeOne(ctx, from, digest); err != nil && !isNotFound(err) {
@@ -44,7 +45,11 @@ func remove(ctx context.Context, from *remote.Repository, digest string) error {
 // removeOne sends one request.
 func removeOne(ctx context.Context, from *remote.Repository, reference string) error {
 	ctx = auth.AppendRepositoryScope(ctx, from.Reference, auth.ActionPull, auth.ActionDelete)
-	at := url.URL{Scheme: "https", Host: from.Reference.Host(), Path: "/v2/" + from.Reference.Repository + "/manifests/" + reference}
+	at := url.URL{
+		Scheme: "https",
+		Host:   from.Reference.Host(),
+		Path:   "/v2/" + from.Reference.Repository + "/manifests/" + reference,
+	}
 	if from.PlainHTTP {
 		at.Scheme = "http"
 	}

@@ -40,7 +40,12 @@ func TestOnlyWhatAnOwnerHasPushedIsDeleted(t *testing.T) {
 		asked := s.deletes(keepTags)
 		p := s.pusher(t)
 		push := func(tag, owner string) string {
-			done, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:" + tag, Owner: owner}, []Upload{upload("a", "text")}, yes)
+			done, err := p.Push(
+				t.Context(),
+				Target{Reference: s.host() + "/group/model:" + tag, Owner: owner},
+				[]Upload{upload("a", "text")},
+				yes,
+			)
 			require.NoError(t, err)
 			return done.Digest
 		}
@@ -76,7 +81,12 @@ func TestARegistryThatDoesNotDeleteIsNotAskedLong(t *testing.T) {
 		{http.StatusTooManyRequests, ReasonUnreachable},
 	} {
 		status = c.status
-		require.Equal(t, c.reason, reasonOf(t, p.Delete(t.Context(), s.host()+"/group/model:one", "sha256:"+strings.Repeat("0", 64))), c.status)
+		require.Equal(
+			t,
+			c.reason,
+			reasonOf(t, p.Delete(t.Context(), s.host()+"/group/model:one", "sha256:"+strings.Repeat("0", 64))),
+			c.status,
+		)
 	}
 	before := s.asked.Load()
 	require.Equal(t, ReasonUnreachable, reasonOf(t, p.Delete(t.Context(), s.host()+"/group/model:one", "sha256:0")))

@@ -47,8 +47,8 @@ func unreachable(format string, args ...any) *Unusable {
 	return &Unusable{Reason: ReasonUnreachable, Message: fmt.Sprintf(format, args...), silent: true}
 }
 
-// explain returns what an error of a registry means. Messages repeat neither a registry's own words nor addresses beyond a
-// host: both may hold secrets or anything else.
+// explain returns what an error of a registry means. Messages repeat neither a registry's own words nor addresses
+// beyond a host: both may hold secrets or anything else.
 func explain(err error, registry string) *Unusable {
 	if e, is := errors.AsType[*Unusable](err); is {
 		return e
@@ -86,7 +86,11 @@ func explainPush(err error, registry string) *Unusable {
 		case code == http.StatusUnauthorized, code == http.StatusForbidden:
 			return pushDenied(registry)
 		case code == http.StatusNotFound:
-			return unusable(ReasonNoPlace, "the registry %s has no such repository, or does not show it to these credentials (spec.credentials, as: Registry): it may have to be created first", registry)
+			return unusable(
+				ReasonNoPlace,
+				"the registry %s has no such repository, or does not show it to these credentials (spec.credentials, as: Registry): it may have to be created first",
+				registry,
+			)
 		case refuses(code):
 			return unusable(ReasonRefused, "the registry %s refuses it with status %d%s", registry, code, knownCodes(e.Errors))
 		}
@@ -95,7 +99,11 @@ func explainPush(err error, registry string) *Unusable {
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return pushDenied(registry)
 	case strings.Contains(err.Error(), "is on a different host than the registry"):
-		return unusable(ReasonForbidden, "the registry %s wants the files to be sent to another host, which htcd does not do", registry)
+		return unusable(
+			ReasonForbidden,
+			"the registry %s wants the files to be sent to another host, which htcd does not do",
+			registry,
+		)
 	}
 	return explain(err, registry)
 }
@@ -142,17 +150,33 @@ func knownCodes(all errcode.Errors) string {
 }
 
 func pushDenied(registry string) *Unusable {
-	return unusable(ReasonForbidden, "the registry %s does not let htcd push it: it needs credentials that may (spec.credentials, as: Registry), or others", registry)
+	return unusable(
+		ReasonForbidden,
+		"the registry %s does not let htcd push it: it needs credentials that may (spec.credentials, as: Registry), or others",
+		registry,
+	)
 }
 
 func deleteDenied(registry string) *Unusable {
-	return unusable(ReasonForbidden, "the registry %s does not let htcd delete it: it needs credentials that may (spec.credentials, as: Registry), or others", registry)
+	return unusable(
+		ReasonForbidden,
+		"the registry %s does not let htcd delete it: it needs credentials that may (spec.credentials, as: Registry), or others",
+		registry,
+	)
 }
 
 func notFound(registry string) *Unusable {
-	return unusable(ReasonNotFound, "the registry %s has no such artifact, or shows it to nobody without credentials", registry)
+	return unusable(
+		ReasonNotFound,
+		"the registry %s has no such artifact, or shows it to nobody without credentials",
+		registry,
+	)
 }
 
 func denied(registry string) *Unusable {
-	return unusable(ReasonForbidden, "the registry %s does not let htcd read it: it needs credentials (spec.credentials, as: Registry), or others", registry)
+	return unusable(
+		ReasonForbidden,
+		"the registry %s does not let htcd read it: it needs credentials (spec.credentials, as: Registry), or others",
+		registry,
+	)
 }

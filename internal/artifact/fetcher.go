@@ -51,7 +51,8 @@ type Turn struct {
 	place          context.Context // ends with the place; nil before there is one
 }
 
-// For returns the Turn of a key, "namespace/name", that needs these references. It takes a place when the first is resolved.
+// For returns the Turn of a key, "namespace/name", that needs these references. It takes a place when the first is
+// resolved.
 func (f *Fetcher) For(key string, references []string) *Turn {
 	t := &Turn{fetcher: f, key: key, within: toFetch}
 	t.namespace, _, _ = strings.Cut(key, "/")
@@ -76,7 +77,12 @@ func (t *Turn) take(ctx context.Context) error {
 	if full := t.fetcher.turns.Take(t.key, t.hosts); full != fairqueue.Room {
 		return unusable(ReasonWaits, "%s", t.waits(full))
 	}
-	late := unusable(ReasonLate, "what it needs from %s was not fetched within %s, which is how long htcd fetches at a stretch, so that others get their turn: make it smaller, or have the script fetch it", strings.Join(t.hosts, " and "), t.within)
+	late := unusable(
+		ReasonLate,
+		"what it needs from %s was not fetched within %s, which is how long htcd fetches at a stretch, so that others get their turn: make it smaller, or have the script fetch it",
+		strings.Join(t.hosts, " and "),
+		t.within,
+	)
 	place, cancel := context.WithTimeoutCause(ctx, t.within, late)
 	context.AfterFunc(ctx, func() { cancel(); t.fetcher.turns.Leave(t.key) })
 	t.place = place
@@ -89,7 +95,11 @@ func (t *Turn) waits(full fairqueue.Full) string {
 	case fairqueue.OfNamespace:
 		why = "htcd fetches for one HTCJob of a namespace at a time, and does for another one of namespace " + t.namespace
 	case fairqueue.OfHost:
-		why = fmt.Sprintf("htcd fetches from a registry for %d HTCJobs at a time, and does for others from %s", ofRegistry, strings.Join(t.hosts, " or "))
+		why = fmt.Sprintf(
+			"htcd fetches from a registry for %d HTCJobs at a time, and does for others from %s",
+			ofRegistry,
+			strings.Join(t.hosts, " or "),
+		)
 	case fairqueue.OfAll:
 		why = fmt.Sprintf("htcd fetches for %d HTCJobs at a time, and does for others", Places)
 	}
@@ -105,8 +115,9 @@ type Artifact struct {
 	repository *remote.Repository
 }
 
-// Resolve asks a registry for the artifact that a reference names now. dockerConfigs are contents of .dockerconfigjson: the first
-// with credentials for the registry counts. The place is given back when ctx ends. The error is an *Unusable, that of CheckReference, or the context's.
+// Resolve asks a registry for the artifact that a reference names now. dockerConfigs are contents of .dockerconfigjson:
+// the first with credentials for the registry counts. The place is given back when ctx ends. The error is an *Unusable,
+// that of CheckReference, or the context's.
 func (t *Turn) Resolve(ctx context.Context, reference string, dockerConfigs ...[]byte) (*Artifact, error) {
 	f := t.fetcher
 	if err := f.allowed.CheckReference(reference); err != nil {
@@ -207,8 +218,8 @@ func (r *reading) Close() error {
 // asks names a registry as this namespace finds it: what it answers to one may have to do with what that one asks for.
 func (t *Turn) asks(registry string) string { return t.namespace + " " + registry }
 
-// failed explains an error and leaves a registry alone that does not answer. If the place has been given back, or was kept too long, nothing is
-// known about the registry.
+// failed explains an error and leaves a registry alone that does not answer. If the place has been given back, or was
+// kept too long, nothing is known about the registry.
 func (t *Turn) failed(at string, err error) error {
 	if t.place.Err() != nil {
 		return context.Cause(t.place)

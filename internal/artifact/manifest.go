@@ -54,7 +54,12 @@ func files(mediaType string, text []byte) ([]File, error) {
 	var titled, untitled []File
 	var size int64
 	for _, layer := range manifest.Layers {
-		f := File{Name: layer.Annotations[ocispec.AnnotationTitle], Title: layer.Annotations[ocispec.AnnotationTitle], Size: layer.Size, blob: layer}
+		f := File{
+			Name:  layer.Annotations[ocispec.AnnotationTitle],
+			Title: layer.Annotations[ocispec.AnnotationTitle],
+			Size:  layer.Size,
+			blob:  layer,
+		}
 		switch {
 		case layer.MediaType == ocispec.MediaTypeEmptyJSON:
 			continue
@@ -75,7 +80,10 @@ func files(mediaType string, text []byte) ([]File, error) {
 	case len(titled) == 0 && len(untitled) == 1:
 		return untitled, nil
 	case len(titled) == 0:
-		return nil, unsuitable("its layers have no names (annotation %s), such as oras push gives them", ocispec.AnnotationTitle)
+		return nil, unsuitable(
+			"its layers have no names (annotation %s), such as oras push gives them",
+			ocispec.AnnotationTitle,
+		)
 	case len(titled) > MaxFiles:
 		return nil, unsuitable("it has %d files, and at most %d are possible: push an archive", len(titled), MaxFiles)
 	case len(titled) == 1:
@@ -89,7 +97,8 @@ func files(mediaType string, text []byte) ([]File, error) {
 func checkTitles(files []File) error {
 	taken := map[string]bool{} // whether it is a file, not a directory
 	for _, f := range files {
-		if len(f.Name) > maxTitle || !titleRE.MatchString(f.Name) || !filepath.IsLocal(f.Name) || strings.Count(f.Name, "/") > 10 {
+		if len(f.Name) > maxTitle || !titleRE.MatchString(f.Name) || !filepath.IsLocal(f.Name) ||
+			strings.Count(f.Name, "/") > 10 {
 			return unsuitable("its file %.100q: expected a relative path of letters, digits and _ . + @ = -", f.Name)
 		}
 		if _, twice := taken[f.Name]; twice {

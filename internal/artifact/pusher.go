@@ -48,7 +48,8 @@ const OwnerAnnotation = "ch.cern.htc.owner"
 // Target is where an artifact is pushed to.
 type Target struct {
 	Reference string
-	// Owner is whose it is: equal files of different owners make different artifacts, so that each can be deleted alone. Empty: nobody's.
+	// Owner is whose it is: equal files of different owners make different artifacts, so that each can be deleted
+	// alone. Empty: nobody's.
 	Owner string
 }
 
@@ -58,10 +59,16 @@ type Pushed struct {
 	Size   int64  // of its files together
 }
 
-// Push makes an artifact of files. Equal files make an equal artifact, whenever they are pushed, and what the registry has already is not
-// sent again. last is asked, with the digest of the manifest, before the reference gets its new meaning. dockerConfigs are as for Resolve.
-// The error is an *Unusable, or that of Open or last.
-func (p *Pusher) Push(ctx context.Context, target Target, files []Upload, last func(digest string) error, dockerConfigs ...[]byte) (Pushed, error) {
+// Push makes an artifact of files. Equal files make an equal artifact, whenever they are pushed, and what the registry
+// has already is not sent again. last is asked, with the digest of the manifest, before the reference gets its new
+// meaning. dockerConfigs are as for Resolve. The error is an *Unusable, or that of Open or last.
+func (p *Pusher) Push(
+	ctx context.Context,
+	target Target,
+	files []Upload,
+	last func(digest string) error,
+	dockerConfigs ...[]byte,
+) (Pushed, error) {
 	repository, err := p.at(target.Reference, dockerConfigs)
 	if err != nil {
 		return Pushed{}, err
@@ -172,7 +179,12 @@ func (p *pushing) blob(ctx context.Context, desc ocispec.Descriptor, open func()
 }
 
 // manifest sends the manifest, and lets the tag name it.
-func (p *pushing) manifest(ctx context.Context, desc ocispec.Descriptor, text []byte, last func(digest string) error) error {
+func (p *pushing) manifest(
+	ctx context.Context,
+	desc ocispec.Descriptor,
+	text []byte,
+	last func(digest string) error,
+) error {
 	empty := func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(ocispec.DescriptorEmptyJSON.Data)), nil
 	}

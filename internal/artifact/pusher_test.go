@@ -67,10 +67,20 @@ func TestWhatIsPushedCanBeFetched(t *testing.T) {
 	s := open(t)
 	asked := s.takes()
 	p := s.pusher(t)
-	one, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("plots/model.pt", "weights")}, yes)
+	one, err := p.Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:one"},
+		[]Upload{upload("plots/model.pt", "weights")},
+		yes,
+	)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, one.Size)
-	two, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:two"}, []Upload{upload("model.pt", "weights"), upload("d/e/labels.txt", ""), upload("a", "weights")}, yes)
+	two, err := p.Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:two"},
+		[]Upload{upload("model.pt", "weights"), upload("d/e/labels.txt", ""), upload("a", "weights")},
+		yes,
+	)
 	require.NoError(t, err)
 	require.EqualValues(t, 14, two.Size)
 	f := s.fetcher(t)
@@ -84,11 +94,21 @@ func TestWhatIsPushedCanBeFetched(t *testing.T) {
 	}
 
 	*asked = nil
-	again, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("plots/model.pt", "weights")}, never)
+	again, err := p.Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:one"},
+		[]Upload{upload("plots/model.pt", "weights")},
+		never,
+	)
 	require.NoError(t, err)
 	require.Equal(t, one, again)
 	require.Empty(t, *asked, "it is there")
-	again, err = p.Push(t.Context(), Target{Reference: s.host() + "/group/model:other"}, []Upload{upload("plots/model.pt", "weights")}, yes)
+	again, err = p.Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:other"},
+		[]Upload{upload("plots/model.pt", "weights")},
+		yes,
+	)
 	require.NoError(t, err)
 	require.Equal(t, one, again)
 	require.Equal(t, []string{"PUT manifests/other"}, *asked)
@@ -155,7 +175,15 @@ func TestWhyAPushFailsIsSaid(t *testing.T) {
 			s.guard = func(w http.ResponseWriter, r *http.Request) bool {
 				return r.Method != http.MethodHead && c.guard(w, r)
 			}
-			_, err := s.pusher(t, elsewhere.URL).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("a", "text")}, yes)
+			_, err := s.pusher(
+				t,
+				elsewhere.URL,
+			).Push(
+				t.Context(),
+				Target{Reference: s.host() + "/group/model:one"},
+				[]Upload{upload("a", "text")},
+				yes,
+			)
 			require.Equal(t, c.reason, reasonOf(t, err))
 			require.ErrorContains(t, err, c.words)
 		})
@@ -192,11 +220,25 @@ func TestAPushThatIsNoLongerWantedChangesNoTag(t *testing.T) {
 	s := open(t)
 	asked := s.takes()
 	gone := errors.New("gone")
-	_, err := s.pusher(t).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("a", "text")}, func(string) error { return gone })
+	_, err := s.pusher(
+		t,
+	).Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:one"},
+		[]Upload{upload("a", "text")},
+		func(string) error { return gone },
+	)
 	require.ErrorIs(t, err, gone)
 	require.NotContains(t, strings.Join(*asked, " "), "manifests")
 	broken := errors.New("broken")
-	_, err = s.pusher(t).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{{Name: "a", Open: func() (io.ReadCloser, error) { return nil, broken }}}, yes)
+	_, err = s.pusher(
+		t,
+	).Push(
+		t.Context(),
+		Target{Reference: s.host() + "/group/model:one"},
+		[]Upload{{Name: "a", Open: func() (io.ReadCloser, error) { return nil, broken }}},
+		yes,
+	)
 	require.ErrorIs(t, err, broken)
 	require.False(t, bytes.Contains(s.content["manifests/one"], []byte("a")))
 }

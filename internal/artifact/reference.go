@@ -18,10 +18,15 @@ func (r Registries) CheckReference(text string) error {
 		return err
 	}
 	if len(r) == 0 {
-		return errors.New("this htcd fetches and pushes no artifacts: its administrator has listed no registries (--allow-registries)")
+		return errors.New(
+			"this htcd fetches and pushes no artifacts: its administrator has listed no registries (--allow-registries)",
+		)
 	}
 	if _, known := r.plain(ref.Host()); !known {
-		return fmt.Errorf("the registry %s is not one that the administrator of htcd allows (--allow-registries)", ref.Registry)
+		return fmt.Errorf(
+			"the registry %s is not one that the administrator of htcd allows (--allow-registries)",
+			ref.Registry,
+		)
 	}
 	return nil
 }

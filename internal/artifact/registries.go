@@ -18,10 +18,12 @@ type host struct {
 	below              bool // everything below name
 }
 
-var hostRE = regexp.MustCompile(`^(http://|https://)?([*][.])?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:([0-9]{1,5}))?$`)
+var hostRE = regexp.MustCompile(
+	`^(http://|https://)?([*][.])?([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)(:([0-9]{1,5}))?$`,
+)
 
-// ParseRegistries reads a list of host[:port]. *.domain stands for every host below a domain; with http:// in front a host is
-// asked without TLS.
+// ParseRegistries reads a list of host[:port]. *.domain stands for every host below a domain; with http:// in front a
+// host is asked without TLS.
 func ParseRegistries(list []string) (Registries, error) {
 	var all Registries
 	for _, entry := range list {
@@ -29,7 +31,12 @@ func ParseRegistries(list []string) (Registries, error) {
 		if m == nil {
 			return nil, fmt.Errorf("%q: expected host[:port] or *.domain, with http:// in front for one without TLS", entry)
 		}
-		h := host{scheme: strings.TrimSuffix(cmp.Or(m[1], "https://"), "://"), below: m[2] != "", name: strings.ToLower(m[3]), port: m[6]}
+		h := host{
+			scheme: strings.TrimSuffix(cmp.Or(m[1], "https://"), "://"),
+			below:  m[2] != "",
+			name:   strings.ToLower(m[3]),
+			port:   m[6],
+		}
 		h.port = cmp.Or(h.port, usualPort(h.scheme))
 		all = append(all, h)
 	}
@@ -47,7 +54,8 @@ func usualPort(scheme string) string {
 func (r Registries) allow(u *url.URL) bool {
 	name, port := strings.ToLower(u.Hostname()), cmp.Or(u.Port(), usualPort(u.Scheme))
 	return slices.ContainsFunc(r, func(h host) bool {
-		return h.scheme == u.Scheme && h.port == port && (h.name == name && !h.below || h.below && strings.HasSuffix(name, "."+h.name))
+		return h.scheme == u.Scheme && h.port == port &&
+			(h.name == name && !h.below || h.below && strings.HasSuffix(name, "."+h.name))
 	})
 }
 

@@ -130,7 +130,10 @@ func TestDepthIsBounded(t *testing.T) {
 			require.ErrorContains(t, err, "levels of nesting")
 		})
 	}
-	err := ReadJSON(strings.NewReader(`[{"A":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}]`), func(Ad) error { return nil })
+	err := ReadJSON(
+		strings.NewReader(`[{"A":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}]`),
+		func(Ad) error { return nil },
+	)
 	require.ErrorContains(t, err, "levels of nesting")
 
 	long := "a" + strings.Repeat(" || a", 1e4)

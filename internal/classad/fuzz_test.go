@@ -39,9 +39,9 @@ func FuzzExpr(f *testing.F) {
 	})
 }
 
-// printsAgain checks that an ad's print is read as an ad with the same names, and that its print is read as itself. (The
-// first print may differ: .0 is kept as written only until it is read.) Values whose text is no expression may print as
-// anything.
+// printsAgain checks that an ad's print is read as an ad with the same names, and that its print is read as itself.
+// (The first print may differ: .0 is kept as written only until it is read.) Values whose text is no expression may
+// print as anything.
 func printsAgain(t *testing.T, ad Ad) {
 	for _, at := range ad {
 		if _, err := at.Value.Expr(); err != nil {

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends a value in the form of condor_q -json, which ReadJSON reads. The text of an expression is taken for one in the old syntax.
+// AppendJSON appends a value in the form of condor_q -json, which ReadJSON reads. The text of an expression is taken
+// for one in the old syntax.
 func AppendJSON(b []byte, v Value) []byte {
 	switch v.kind {
 	case Undefined:

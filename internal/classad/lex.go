@@ -150,7 +150,11 @@ func (l *lexer) quoted(q byte, kind tokenKind) (token, error) {
 	newSyntax := l.newSyntax || kind == tokQuotedName
 	n, raw, escaped := endOfQuoted(l.src[start:], q, newSyntax)
 	if n < 0 {
-		return token{}, l.fail(start, "an unfinished "+map[byte]string{'"': "string", '\'': "name"}[q], "a closing "+string(q))
+		return token{}, l.fail(
+			start,
+			"an unfinished "+map[byte]string{'"': "string", '\'': "name"}[q],
+			"a closing "+string(q),
+		)
 	}
 	l.off += n
 	if escaped {

@@ -78,8 +78,8 @@ func (a *assembly) make() {
 	a.spec.Script.Source = strings.Join(append(a.before, a.runs(run)...), "\n") + "\n"
 }
 
-// runs are the lines that run the program. Where HTCondor brings back what is new, inputs with other names are removed, unless the
-// program has changed them.
+// runs are the lines that run the program. Where HTCondor brings back what is new, inputs with other names are removed,
+// unless the program has changed them.
 func (a *assembly) runs(program string) []string {
 	if len(a.moved) == 0 || a.g.parts[0].named {
 		return []string{"exec " + program}
@@ -286,7 +286,8 @@ func (a *assembly) file(path string, names ...string) (v1alpha1.Input, error) {
 	return v1alpha1.Input{Upload: upload}, nil
 }
 
-// stage makes a file an input and returns the input's name. One that not all jobs want is not uploaded: each would get it.
+// stage makes a file an input and returns the input's name. One that not all jobs want is not uploaded: each would get
+// it.
 func (a *assembly) stage(w wanted, several, all bool) (string, error) {
 	var in v1alpha1.Input
 	var err error
@@ -481,7 +482,8 @@ func (a *assembly) environment() {
 		}
 		word := a.cluster(a.phrase("VALUE_"+variable.Name, value))
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
-		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 &&
+		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) &&
+			len(variable.Value) <= 4096 &&
 			!strings.ContainsFunc(variable.Value, isControl) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}

@@ -215,10 +215,22 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 	}
 	v.shape.Options = append(v.shape.Options, "+"+by.Name+" = "+value)
 	if htcopts.Matches([]string{"*"}, by.Name) {
-		v.say(by, Taken, "", "htcd's administrator has to allow the attribute: --attributes="+by.Name+" of htcd, or attributes of an HTCPool", "spec.htcopts")
+		v.say(
+			by,
+			Taken,
+			"",
+			"htcd's administrator has to allow the attribute: --attributes="+by.Name+" of htcd, or attributes of an HTCPool",
+			"spec.htcopts",
+		)
 		return
 	}
-	v.say(by, Taken, "", "HTCondor acts upon the attribute, and htcd's administrator has to allow it: --allow-htcopts=+"+by.Name, "spec.htcopts")
+	v.say(
+		by,
+		Taken,
+		"",
+		"HTCondor acts upon the attribute, and htcd's administrator has to allow it: --allow-htcopts=+"+by.Name,
+		"spec.htcopts",
+	)
 }
 
 // own are attributes that say what the job is.
@@ -366,14 +378,15 @@ var flavours = map[string]int64{
 	"testmatch": 3 * 24 * 3600, "nextweek": 7 * 24 * 3600,
 }
 
-// runTimeOf bounds the run time by CERN's attributes for it, whatever the site does about them. MaxRuntime counts before
-// JobFlavour.
+// runTimeOf bounds the run time by CERN's attributes for it, whatever the site does about them. MaxRuntime counts
+// before JobFlavour.
 func (v *view) runTimeOf(attribute, value string) {
 	seconds, isFlavour := flavours[strings.Trim(value, `"`)]
 	if n, err := strconv.ParseInt(value, 10, 64); attribute == "maxruntime" && err == nil {
 		seconds, isFlavour = n, false
 	}
-	if seconds < 1 || seconds > maxRunTime || isFlavour && (attribute != "jobflavour" || v.shape.Spec.RunDeadlineSeconds != nil) {
+	if seconds < 1 || seconds > maxRunTime ||
+		isFlavour && (attribute != "jobflavour" || v.shape.Spec.RunDeadlineSeconds != nil) {
 		return
 	}
 	v.shape.Spec.RunDeadlineSeconds = &seconds
@@ -467,8 +480,13 @@ func hold(v *view, value string, by *submitfile.Statement) {
 // credential names a key of a Secret.
 func (v *view) credential(as v1alpha1.CredentialKind, flag, secret, key string, by *submitfile.Statement) {
 	if secret == "" {
-		v.say(by, Asks, "credentials come from a Secret",
-			"htcd sync-secret --name NAME FILE keeps one up to date; then "+flag+" NAME, and the label htc.cern.ch/jobs=true at it", "")
+		v.say(
+			by,
+			Asks,
+			"credentials come from a Secret",
+			"htcd sync-secret --name NAME FILE keeps one up to date; then "+flag+" NAME, and the label htc.cern.ch/jobs=true at it",
+			"",
+		)
 		return
 	}
 	if name, k, both := strings.Cut(secret, "/"); both {
@@ -527,8 +545,14 @@ func whenToTransfer(v *view, value string, by *submitfile.Statement) {
 			v.say(by, Moot, words, "", "")
 			return
 		}
-		v.say(by, Cannot, words, "checkpoint_exit_code and transfer_checkpoint_files, and a program that ends with that code "+
-			"when it has stored its state", "")
+		v.say(
+			by,
+			Cannot,
+			words,
+			"checkpoint_exit_code and transfer_checkpoint_files, and a program that ends with that code "+
+				"when it has stored its state",
+			"",
+		)
 	}
 }
 

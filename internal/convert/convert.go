@@ -175,9 +175,12 @@ func (c *converter) groups() []*group {
 				g := byKey[key]
 				if g == nil {
 					if len(groups) == maxHTCJobs {
-						c.refuseAt(queue.Position, fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, "+
-							"in more than %d ways", maxHTCJobs),
-							"one value for all jobs, or an expression of the job's attributes")
+						c.refuseAt(
+							queue.Position,
+							fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, "+
+								"in more than %d ways", maxHTCJobs),
+							"one value for all jobs, or an expression of the job's attributes",
+						)
 						return nil
 					}
 					marked := c.view(c.marked(queue), true)

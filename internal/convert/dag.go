@@ -84,7 +84,8 @@ func (b *dagBuild) merge(lines []Line) {
 	}
 }
 
-// build tries with as few steps as there can be, if that does not do with one for each node, and at last with a list of the nodes.
+// build tries with as few steps as there can be, if that does not do with one for each node, and at last with a list of
+// the nodes.
 func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
 	var first error
 	for _, find := range []func(*dagfile.DAG) (*dagsteps.Flow, error){dagsteps.Few, dagsteps.Each, dagsteps.List} {

@@ -193,14 +193,27 @@ func irregular(nodes int) string {
 }
 
 func TestADAGOfNoPatternBecomesAListOfItsNodes(t *testing.T) {
-	r := converted(t, "-- flow.dag --\nJOB east:1 other.sub\nPARENT east:1 CHILD n3 n4\n"+irregular(60)+"-- other.sub --\nexecutable = work.sh\nqueue 2"+workFiles,
-		Options{Image: "centos"})
+	r := converted(
+		t,
+		"-- flow.dag --\nJOB east:1 other.sub\nPARENT east:1 CHILD n3 n4\n"+irregular(
+			60,
+		)+"-- other.sub --\nexecutable = work.sh\nqueue 2"+workFiles,
+		Options{Image: "centos"},
+	)
 	require.Empty(t, lost(r))
 	spec := r.Workflow.Spec
 	require.Len(t, spec.Steps, 2)
-	require.Equal(t, []v1alpha1.GraphNode{{Name: "east-1-0", Step: "east-1"}, {Name: "east-1-1", Step: "east-1"}}, spec.Graph.Nodes[:2])
+	require.Equal(
+		t,
+		[]v1alpha1.GraphNode{{Name: "east-1-0", Step: "east-1"}, {Name: "east-1-1", Step: "east-1"}},
+		spec.Graph.Nodes[:2],
+	)
 	require.Equal(t, v1alpha1.NodeName("n0"), spec.Graph.Nodes[2].Name)
-	require.Contains(t, spec.Graph.Edges, v1alpha1.GraphEdge{Parents: []v1alpha1.NodeName{"east-1-0", "east-1-1", "n1"}, Children: []v1alpha1.NodeName{"n3"}})
+	require.Contains(
+		t,
+		spec.Graph.Edges,
+		v1alpha1.GraphEdge{Parents: []v1alpha1.NodeName{"east-1-0", "east-1-1", "n1"}, Children: []v1alpha1.NodeName{"n3"}},
+	)
 	checked(t, r)
 }
 
@@ -219,10 +232,14 @@ func checked(t *testing.T, r Result) *graph.Graph {
 	t.Helper()
 	g, err := graph.New(r.Workflow.Spec)
 	require.NoError(t, err)
-	_, tables, err := graph.Read(r.Workflow.Spec, func(string, string) error { return nil }, func(from v1alpha1.ItemsFrom) ([]byte, error) {
-		i := slices.IndexFunc(r.ConfigMaps[0], func(m corev1.ConfigMap) bool { return m.Name == from.ConfigMapKeyRef.Name })
-		return []byte(r.ConfigMaps[0][i].Data[from.ConfigMapKeyRef.Key]), nil
-	})
+	_, tables, err := graph.Read(
+		r.Workflow.Spec,
+		func(string, string) error { return nil },
+		func(from v1alpha1.ItemsFrom) ([]byte, error) {
+			i := slices.IndexFunc(r.ConfigMaps[0], func(m corev1.ConfigMap) bool { return m.Name == from.ConfigMapKeyRef.Name })
+			return []byte(r.ConfigMaps[0][i].Data[from.ConfigMapKeyRef.Key]), nil
+		},
+	)
 	require.NoError(t, err)
 	g.Fill(tables)
 	require.NoError(t, g.Check(r.Workflow.Sequences()))

@@ -18,7 +18,11 @@ func (b *dagBuild) abort(s dagfile.Statement, flow *dagsteps.Flow, works []*work
 	code, err := strconv.ParseInt(words[1], 10, 32)
 	switch {
 	case err != nil || code < 1 || code > 255:
-		return Line{Verdict: Cannot, Words: "abortExitCodes are exit codes of failures, from 1 to 255", Instead: "a script that ends with such a code"}
+		return Line{
+			Verdict: Cannot,
+			Words:   "abortExitCodes are exit codes of failures, from 1 to 255",
+			Instead: "a script that ends with such a code",
+		}
 	case len(words) == 4 && words[3] == "0":
 		return Line{Verdict: Cannot, Words: "a workflow that is aborted has failed, and RETURN 0 calls it a success",
 			Instead: "a rule with the action Finish, by a result of the script"}

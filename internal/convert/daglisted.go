@@ -10,7 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/convert/dagsteps"
 )
 
-// mostOfTable is how large a table becomes before another is begun, and mostOfEdge how many names one of its cells has: a row has 64 KiB at most.
+// mostOfTable is how large a table becomes before another is begun, and mostOfEdge how many names one of its cells has:
+// a row has 64 KiB at most.
 const (
 	mostOfTable = 900 << 10
 	mostOfEdge  = 400
@@ -184,7 +185,11 @@ func (l *lister) name(node *dagfile.Node, k, of int) v1alpha1.NodeName {
 	}, node.Name)
 	base := strings.TrimLeft(word, "-._")
 	base = base[:min(len(base), 48)]
-	if base == "" || slices.Contains([]string{"script", "token", "htcd-send", "job.sh", "job.sub", "condor_exec.exe", "tmp", "var"}, base) {
+	if base == "" ||
+		slices.Contains(
+			[]string{"script", "token", "htcd-send", "job.sh", "job.sub", "condor_exec.exe", "tmp", "var"},
+			base,
+		) {
 		base = "node-" + base
 	}
 	if of > 1 {

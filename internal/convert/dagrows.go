@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
 
-// settings are a node's variables as statements before and after its submit file; JOB, RETRY, DAG_STATUS and FAILED_COUNT
-// are DAGMan's.
+// settings are a node's variables as statements before and after its submit file; JOB, RETRY, DAG_STATUS and
+// FAILED_COUNT are DAGMan's.
 func settings(n *dagfile.Node) (before, after []string) {
 	before = []string{"JOB = " + n.Job(), "RETRY = 0"}
 	if n.Kind == dagfile.Final {

@@ -103,8 +103,8 @@ func (a *assembly) varying(at int) v1alpha1.Input {
 	return v1alpha1.Input{ConfigMapKeyRef: ref}
 }
 
-// text is a text of the spec that htcd fills for each job: a text with marks, or a variable of this name if that does not
-// give all their values.
+// text is a text of the spec that htcd fills for each job: a text with marks, or a variable of this name if that does
+// not give all their values.
 func (a *assembly) text(name, marked string, value func(i int) string) string {
 	first, same := value(0), true
 	for i := range a.g.jobs {

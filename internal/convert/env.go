@@ -18,8 +18,8 @@ type Env struct {
 	// Environ lists NAME=value: of getenv.
 	Environ []string
 
-	// List returns the files below a directory, by their paths in it; dir is false for a file. Its error is fs.ErrNotExist
-	// if there is nothing.
+	// List returns the files below a directory, by their paths in it; dir is false for a file. Its error is
+	// fs.ErrNotExist if there is nothing.
 	List func(path string) (files []string, dir bool, err error)
 
 	// Size is that of a file in bytes.

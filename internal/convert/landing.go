@@ -109,7 +109,11 @@ func (a *assembly) landing() {
 		if to == "" {
 			continue
 		}
-		from := a.text("FROM"+strconv.Itoa(k+1), at(a.g.marked, k).from, func(i int) string { return at(a.g.parts[i], k).from })
+		from := a.text(
+			"FROM"+strconv.Itoa(k+1),
+			at(a.g.marked, k).from,
+			func(i int) string { return at(a.g.parts[i], k).from },
+		)
 		if l.Files == nil {
 			l.Files = map[string]v1alpha1.LandingPlace{}
 		}
@@ -145,7 +149,8 @@ func stream(v *view, value string, by *submitfile.Statement) {
 			v.shape.Joined = true
 		}
 	}
-	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil && v.c.counted != nodes && local(lands{dir: dir}.in(value)) {
+	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil && v.c.counted != nodes &&
+		local(lands{dir: dir}.in(value)) {
 		v.say(by, Taken, "htcd logs shows it, too", "", "spec.landing")
 		return
 	}

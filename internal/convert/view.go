@@ -40,8 +40,8 @@ type wanted struct {
 	target string // path in the job's directory
 }
 
-// clusterPlace is what htcd replaces by the cluster's number, which is known once the jobs are sent, in arguments and in the places where
-// files land.
+// clusterPlace is what htcd replaces by the cluster's number, which is known once the jobs are sent, in arguments and
+// in the places where files land.
 const clusterPlace = "{{cluster}}"
 
 // view reads one job.

@@ -30,7 +30,14 @@ func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)
 
 // askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer; a full
 // comparison reads them first, because it depends on what a row said before HTCondor was asked.
-func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, s scope, l *look, at time.Time) (comparisons, error) {
+func (c *Checker) askQueue(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	s scope,
+	l *look,
+	at time.Time,
+) (comparisons, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	all := newComparisons(runs, s, l.made)
@@ -66,7 +73,14 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledge
 
 // askHistory compares the history with what the queue did not show. If everything missing left the queue after the
 // mark, the history is read only back to the mark.
-func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, since Mark, at time.Time, taken func(*comparison)) error {
+func (c *Checker) askHistory(
+	ctx context.Context,
+	id schedd.Identity,
+	all comparisons,
+	since Mark,
+	at time.Time,
+	taken func(*comparison),
+) error {
 	var gone []int
 	bound := schedd.HistoryBounds{Since: since.Newest}
 	for _, k := range all {

@@ -19,7 +19,13 @@ type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
-	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+	History(
+		ctx context.Context,
+		id schedd.Identity,
+		constraint string,
+		b schedd.HistoryBounds,
+		fn func(schedd.Job) error,
+	) error
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 }
 
@@ -43,7 +49,8 @@ type Observer interface {
 	Unread(run ledger.Run, jobs []string)
 	// Repaired: something was repaired; change is set if a row was.
 	Repaired(run ledger.Run, kind Repair, change Change)
-	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of
+	// one core.
 	Used(run ledger.Run, coreSeconds int64)
 	// Missing: so many open jobs of a target are missing, and not called lost yet; possibly none.
 	Missing(t backend.Target, m Missing)
@@ -62,20 +69,22 @@ type Checker struct {
 	Kind     ledger.Kind // of the runs in a pass
 	// Whole is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	Whole time.Duration
-	// GoesOn is called within the transaction for each job that runs again though its output is here, which is outdated then; nil: there is none.
+	// GoesOn is called within the transaction for each job that runs again though its output is here, which is outdated
+	// then; nil: there is none.
 	GoesOn func(run ledger.Run, proc int) error
 	// Mirrors returns what may be asked in the place of a schedd; nil: nothing. The field may be nil.
 	Mirrors func(schedd.Endpoint) Mirror
 
 	gate    Gate
 	mirrors mirrors
-	// absent asks HTCondor itself about runs with jobs that this Checker's mirror does not show; nil: this one asks HTCondor.
+	// absent asks HTCondor itself about runs with jobs that this Checker's mirror does not show; nil: this one asks
+	// HTCondor.
 	absent func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error
 }
 
-// Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue, compares what
-// left the queue with the history, and repairs the ledger. All targets are asked at once, so that none waits for another's
-// schedd. Now and then it looks for what was called lost.
+// Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue,
+// compares what left the queue with the history, and repairs the ledger. All targets are asked at once, so that none
+// waits for another's schedd. Now and then it looks for what was called lost.
 func (c *Checker) Crosscheck(ctx context.Context) error {
 	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
 }
@@ -109,8 +118,8 @@ func (c *Checker) through(ctx context.Context, id schedd.Identity, g backend.Gro
 	return err
 }
 
-// Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing from
-// a job's absence.
+// Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing
+// from a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		return c.mirroredOr(id.Endpoint, func(c *Checker) error {
@@ -130,9 +139,16 @@ func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Tar
 	return daemon.Started
 }
 
-// pass asks what has changed since the latest passes about the runs that these covered, and about everything else. A run with which something
-// could not be done counts as unread: the others are covered all the same.
-func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time, started int64) (answered bool, err error) {
+// pass asks what has changed since the latest passes about the runs that these covered, and about everything else. A
+// run with which something could not be done counts as unread: the others are covered all the same.
+func (c *Checker) pass(
+	ctx context.Context,
+	id schedd.Identity,
+	g backend.Group,
+	l *look,
+	began time.Time,
+	started int64,
+) (answered bool, err error) {
 	if l.made, err = c.addMade(ctx, id, g.Runs); err != nil {
 		return false, err
 	}
@@ -200,7 +216,8 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	})
 }
 
-// NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
+// NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if
+// unknown.
 func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Shared()).Newest }
 
 // Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
@@ -210,12 +227,21 @@ func (c *Checker) Started(t backend.Target) int64 { return c.gate.Coverage(t).St
 func (c *Checker) Daemon(t backend.Target) schedd.Daemon { return c.gate.Daemon(t) }
 
 // each asks about all groups of unconfirmed runs at once.
-func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+func (c *Checker) each(
+	ctx context.Context,
+	kind string,
+	ask func(context.Context, schedd.Identity, backend.Group) error,
+) error {
 	return c.eachOf(ctx, kind, nil, ask)
 }
 
 // eachOf is each for some of the runs; nil: all.
-func (c *Checker) eachOf(ctx context.Context, kind string, which func(ledger.Run) bool, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+func (c *Checker) eachOf(
+	ctx context.Context,
+	kind string,
+	which func(ledger.Run) bool,
+	ask func(context.Context, schedd.Identity, backend.Group) error,
+) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{Kind: c.Kind, State: ledger.Submitted, Unconfirmed: true})
@@ -233,9 +259,15 @@ func (c *Checker) eachOf(ctx context.Context, kind string, which func(ledger.Run
 // atOnce is how many runs are written concurrently; they share the ledger's commits.
 const atOnce = 64
 
-// checkWhole asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
-// so that memory use does not grow with the queue. What cannot be done about one run does not keep the others from being checked.
-func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
+// checkWhole asks the queue, and if requested the history, about runs and applies the answers. It works through the
+// runs in parts so that memory use does not grow with the queue. What cannot be done about one run does not keep the
+// others from being checked.
+func (c *Checker) checkWhole(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	l *look,
+) (answered bool, err error) {
 	var errs []error
 	for _, some := range parts(runs) {
 		answered, err := c.checkPart(ctx, id, some, l)
@@ -247,7 +279,12 @@ func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []led
 	return true, errors.Join(errs...)
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
+func (c *Checker) checkPart(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	l *look,
+) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, unconfirmed, l, at)
 	if err != nil {
@@ -347,8 +384,8 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	return errors.Join(errs...)
 }
 
-// BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The
-// ledger records every cross-check, because the history is read from that point on.
+// BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new.
+// The ledger records every cross-check, because the history is read from that point on.
 const BetweenChecks = 50 * time.Second
 
 // writeQuiet records that HTCondor was asked about runs in which nothing has changed.

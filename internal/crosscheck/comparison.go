@@ -66,7 +66,13 @@ type comparisons map[RunKey]*comparison
 func newComparisons(runs []ledger.Run, s scope, m made) comparisons {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[KeyOf(run)] = &comparison{run: run, scope: s, made: m.of(run), rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
+		all[KeyOf(run)] = &comparison{
+			run:      run,
+			scope:    s,
+			made:     m.of(run),
+			rows:     map[int]ledger.Proc{},
+			observed: map[int]Observation{},
+		}
 	}
 	return all
 }
@@ -91,7 +97,8 @@ func (k *comparison) unseen() int { return len(k.rows) + len(k.unchanged) }
 
 // quiet reports whether there is nothing to write except that HTCondor was asked.
 func (k *comparison) quiet() bool {
-	return k.present && len(k.observed) == 0 && len(k.unstaged) == 0 && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
+	return k.present && len(k.observed) == 0 && len(k.unstaged) == 0 && !k.stuck && !k.run.Confirmed &&
+		k.run.Ended.IsZero()
 }
 
 // wants reports whether a job was asked about and has not been seen yet.
@@ -108,7 +115,8 @@ func (k *comparison) needsReason(j schedd.Job) bool {
 	if !NeedsReason(j) || !k.wants(j) {
 		return false
 	}
-	known := HeldAsBefore(k.rows[j.Number()], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
+	known := HeldAsBefore(k.rows[j.Number()], j) &&
+		time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
 	return !j.Held() || k.full() || !known
 }
 
@@ -119,7 +127,8 @@ func NeedsReason(j schedd.Job) bool {
 
 // HeldAsBefore reports whether the row says that the job is held with the same code.
 func HeldAsBefore(p ledger.Proc, j schedd.Job) bool {
-	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld && strings.Contains(p.Message, holdCode(j))
+	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld &&
+		strings.Contains(p.Message, holdCode(j))
 }
 
 // take compares one ad that the named tool showed.
@@ -176,7 +185,8 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 // judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if
 // others ran, these procs have failed, because sending the cluster again would run the others twice.
 func (k *comparison) judgeUnstaged() {
-	if len(k.unstaged) == 0 || !k.arrived && k.spooling { // in the latter case the next check decides: files may still arrive
+	if len(k.unstaged) == 0 ||
+		!k.arrived && k.spooling { // in the latter case the next check decides: files may still arrive
 		return
 	}
 	if !k.arrived && k.asked >= k.run.Procs {

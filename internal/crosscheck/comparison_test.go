@@ -11,7 +11,13 @@ import (
 )
 
 func TestAClusterIsSentAgainOnlyIfNoneOfItsJobsCanHaveRun(t *testing.T) {
-	unstaged := schedd.Job{Cluster: 1, Proc: 1, Status: schedd.Removed, RemoveReason: ReasonStuck + " (by user robot)", Reasoned: true}
+	unstaged := schedd.Job{
+		Cluster:      1,
+		Proc:         1,
+		Status:       schedd.Removed,
+		RemoveReason: ReasonStuck + " (by user robot)",
+		Reasoned:     true,
+	}
 	for name, c := range map[string]struct {
 		other  schedd.Job
 		again  bool

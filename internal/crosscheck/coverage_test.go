@@ -55,7 +55,16 @@ func TestARunThatThePassesHaveNotLookedAtIsAskedAboutAsAWhole(t *testing.T) {
 
 func TestAPassThatBeganEarlierTakesNothingBack(t *testing.T) {
 	at := time.Now()
-	cross, refresh := Coverage{Began: at, Clock: 1, Whole: at, Started: 7}, Coverage{Began: at.Add(time.Second), Clock: 2, Started: 7}
+	cross, refresh := Coverage{
+		Began:   at,
+		Clock:   1,
+		Whole:   at,
+		Started: 7,
+	}, Coverage{
+		Began:   at.Add(time.Second),
+		Clock:   2,
+		Started: 7,
+	}
 	want := Coverage{Began: at.Add(time.Second), Clock: 2, Whole: at, Started: 7, unread: map[RunKey]bool{}}
 	require.Equal(t, want, Coverage{}.After(cross).After(refresh))
 	require.Equal(t, want, Coverage{}.After(refresh).After(cross))

@@ -29,7 +29,12 @@ const maxProcs = 100_000
 
 // Reconcile compares runs with the schedds, including ended procs that the queue or history still knows. It reports
 // every difference in order and repairs the ledger unless dry is set. checked is the number of procs compared.
-func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(Difference)) (checked int, err error) {
+func (c *Checker) Reconcile(
+	ctx context.Context,
+	runs []ledger.Run,
+	dry bool,
+	found func(Difference),
+) (checked int, err error) {
 	for _, g := range backend.Groups(runs) {
 		n, another := c.reconcileGroup(ctx, g, dry, found)
 		checked, err = checked+n, errors.Join(err, another)
@@ -37,7 +42,12 @@ func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, fo
 	return checked, err
 }
 
-func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool, found func(Difference)) (checked int, err error) {
+func (c *Checker) reconcileGroup(
+	ctx context.Context,
+	g backend.Group,
+	dry bool,
+	found func(Difference),
+) (checked int, err error) {
 	id, err := c.As(ctx, g.Target)
 	if err != nil {
 		return 0, err
@@ -59,7 +69,14 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	return checked, errors.Join(errs...)
 }
 
-func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run, dry bool, found func(Difference)) (answered bool, err error) {
+func (c *Checker) reconcileSome(
+	ctx context.Context,
+	id schedd.Identity,
+	t backend.Target,
+	runs []ledger.Run,
+	dry bool,
+	found func(Difference),
+) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, everything, &look{}, at)
 	if err != nil {
@@ -110,16 +127,39 @@ func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error
 // wait.
 func (k *comparison) differences() (all []Difference) {
 	tell := func(jobID, was, is, evidence string, repaired bool) {
-		all = append(all, Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: jobID, Was: was, Is: is, Evidence: evidence, Repaired: repaired})
+		all = append(
+			all,
+			Difference{
+				Namespace: k.run.Namespace,
+				Name:      k.run.Name,
+				JobID:     jobID,
+				Was:       was,
+				Is:        is,
+				Evidence:  evidence,
+				Repaired:  repaired,
+			},
+		)
 	}
 	cluster := fmt.Sprint(k.run.Cluster)
 	switch {
 	case k.neverRan:
-		tell(cluster, "Submitted", "NeverRan", "its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt", true)
+		tell(
+			cluster,
+			"Submitted",
+			"NeverRan",
+			"its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt",
+			true,
+		)
 		return all
 	case k.stuck:
-		tell(cluster, "Submitted", "HalfSpooled", "condor_q: files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); "+
-			"the jobs that wait for them are to be removed, and the cluster is sent again if no job of it ran", true)
+		tell(
+			cluster,
+			"Submitted",
+			"HalfSpooled",
+			"condor_q: files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); "+
+				"the jobs that wait for them are to be removed, and the cluster is sent again if no job of it ran",
+			true,
+		)
 	}
 	for _, proc := range slices.Sorted(maps.Keys(k.observed)) {
 		o := k.observed[proc]
@@ -178,7 +218,12 @@ func Word(p ledger.Proc) string {
 // NoTrace is the evidence for an absence, NotYetLost that for the first.
 const NoTrace = "neither condor_q nor condor_history shows it"
 
-var NotYetLost = fmt.Sprintf("%s; still so after %s, or %s while there is reason to doubt it, it is failed as Lost", NoTrace, LostAfter, LostAfterMany)
+var NotYetLost = fmt.Sprintf(
+	"%s; still so after %s, or %s while there is reason to doubt it, it is failed as Lost",
+	NoTrace,
+	LostAfter,
+	LostAfterMany,
+)
 
 // Evidence returns what an ad that the named tool showed says about its job.
 func Evidence(tool string, j schedd.Job) string {

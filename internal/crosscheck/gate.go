@@ -69,7 +69,11 @@ type Pass struct {
 }
 
 // Each asks about all groups of the runs at once, so that none waits for another's schedd.
-func (g *Gate) Each(ctx context.Context, p Pass, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+func (g *Gate) Each(
+	ctx context.Context,
+	p Pass,
+	ask func(context.Context, schedd.Identity, backend.Group) error,
+) error {
 	groups := backend.Groups(p.Runs)
 	errs := make([]error, len(groups))
 	var asking sync.WaitGroup

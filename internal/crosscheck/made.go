@@ -12,7 +12,8 @@ import (
 // made says how many procs the factories that are there of runs have made.
 type made map[RunKey]int
 
-// of returns the number from which procs of a run are not there yet. Without a factory, and when that is gone, all are there, or were.
+// of returns the number from which procs of a run are not there yet. Without a factory, and when that is gone, all are
+// there, or were.
 func (m made) of(run ledger.Run) int {
 	n, known := m[KeyOf(run)]
 	if !known {
@@ -28,8 +29,9 @@ func (m made) of(run ledger.Run) int {
 	return math.MaxInt
 }
 
-// addMade asks for the factories of runs, before the queue is asked for their jobs, and adds the rows of those that were made. When a factory has gone
-// before it had made all, because somebody removed it, the others get rows, too, and are missing like jobs of which there is no trace.
+// addMade asks for the factories of runs, before the queue is asked for their jobs, and adds the rows of those that
+// were made. When a factory has gone before it had made all, because somebody removed it, the others get rows, too, and
+// are missing like jobs of which there is no trace.
 func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger.Run) (made, error) {
 	var asked []ledger.Run
 	var clusters []int

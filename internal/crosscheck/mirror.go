@@ -14,7 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So HTCondor itself is asked
+// Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So
+// HTCondor itself is asked
 //
 //   - about every run of which the mirror does not show all jobs, or says that their files have never arrived or that an ended one
 //     goes on: that a job is gone, to be sent again or not over is nobody else's word,
@@ -120,7 +121,12 @@ func (c *Checker) Hint(ctx context.Context, e schedd.Endpoint) error {
 	if m == nil || m.Usable() != nil {
 		return nil // the next pass asks HTCondor
 	}
-	return m.checker.eachOf(ctx, Hinted, func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint == e }, m.checker.through)
+	return m.checker.eachOf(
+		ctx,
+		Hinted,
+		func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint == e },
+		m.checker.through,
+	)
 }
 
 // hold compares a mirror with HTCondor, which is asked in between two questions to the mirror: what changes meanwhile

@@ -80,11 +80,23 @@ func (l *liar) Queue(ctx context.Context, id schedd.Identity, constraint string,
 	return l.shown.Queue(ctx, id, constraint, l.heard(fn))
 }
 
-func (l *liar) Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+func (l *liar) Changed(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	p schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	return l.shown.Changed(ctx, id, constraint, p, l.heard(fn))
 }
 
-func (l *liar) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (l *liar) History(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	return l.shown.History(ctx, id, constraint, b, l.heard(fn))
 }
 

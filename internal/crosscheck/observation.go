@@ -109,13 +109,14 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	return o
 }
 
-// Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its run, "" if it does not.
+// Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its
+// run, "" if it does not.
 func Absence(stop string, doubt Doubt, at time.Time) Observation {
 	return Observation{source: FromHTCondor, at: at, absent: true, lostAfter: doubt.After(), stop: stop, evidence: NoTrace}
 }
 
-// Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes the nodes of a DAG
-// that htcd removes.
+// Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes
+// the nodes of a DAG that htcd removes.
 func (o Observation) Stopped(stop string) Observation {
 	if stop != "" && o.outcome.State == schedd.OutcomeRemoved && o.outcome.Reason == ReasonRemoved {
 		o.outcome.Reason = stop
@@ -134,8 +135,8 @@ func holdCode(j schedd.Job) string {
 	return fmt.Sprintf(" (hold code %d/%d)", j.HoldReasonCode, j.HoldReasonSubCode)
 }
 
-// Repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would change
-// nothing.
+// Repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would
+// change nothing.
 func (o Observation) Repeats(was schedd.JobStatus) bool {
 	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
 }

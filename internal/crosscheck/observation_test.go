@@ -19,12 +19,24 @@ func TestAnAdThatRepeatsWhatIsKnownChangesNothing(t *testing.T) {
 		require.False(t, changed, status)
 		require.False(t, o.Repeats(schedd.Held), "another state is news")
 	}
-	require.False(t, Ad(schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 1}, time.Now()).Repeats(schedd.Held), "so is why it is held")
-	require.False(t, Ad(schedd.Job{Cluster: 1, Status: schedd.Completed, ExitCode: new(int)}, time.Now()).Repeats(schedd.Completed))
+	require.False(
+		t,
+		Ad(schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 1}, time.Now()).Repeats(schedd.Held),
+		"so is why it is held",
+	)
+	require.False(
+		t,
+		Ad(schedd.Job{Cluster: 1, Status: schedd.Completed, ExitCode: new(int)}, time.Now()).Repeats(schedd.Completed),
+	)
 }
 
 func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
-	held := schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: schedd.PoolHoldCode, HoldReasonSubCode: schedd.PoolHoldSubCode}
+	held := schedd.Job{
+		Cluster:           1,
+		Status:            schedd.Held,
+		HoldReasonCode:    schedd.PoolHoldCode,
+		HoldReasonSubCode: schedd.PoolHoldSubCode,
+	}
 	is, changed := Ad(held, time.Unix(1000, 0)).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Idle)})
 	require.True(t, changed)
 	require.Equal(t, ReasonPoolSuspended, is.Reason)

@@ -14,7 +14,14 @@ type Change struct{ Was, Is ledger.Proc }
 
 // Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that
 // HTCondor was asked about all of its procs. It returns the rows that changed.
-func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observation, at time.Time, complete bool) ([]Change, error) {
+func Observe(
+	tx *ledger.Tx,
+	uid string,
+	attempt int,
+	observed map[int]Observation,
+	at time.Time,
+	complete bool,
+) ([]Change, error) {
 	var changes []Change
 	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
 	if err != nil {
@@ -119,7 +126,9 @@ func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) 
 			}
 		}
 	}
-	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed && run.Usage == before.Usage && sameTimes(run, before) {
+	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed &&
+		run.Usage == before.Usage &&
+		sameTimes(run, before) {
 		return counts.Active, nil
 	}
 	return counts.Active, tx.UpdateRun(run)

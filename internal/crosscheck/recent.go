@@ -48,7 +48,12 @@ type look struct {
 //  3. the history for jobs that have left the queue since the latest cross-check.
 //
 // Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
-func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
+func (c *Checker) checkRecent(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	l *look,
+) (answered bool, err error) {
 	at := c.Now()
 	all := newComparisons(runs, unconfirmed, l.made)
 	var clusters []int
@@ -86,7 +91,13 @@ type procKey struct {
 }
 
 // askChanged returns the jobs that entered their state in the period.
-func (c *Checker) askChanged(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look) (shown []schedd.Job, err error) {
+func (c *Checker) askChanged(
+	ctx context.Context,
+	id schedd.Identity,
+	all comparisons,
+	these string,
+	l *look,
+) (shown []schedd.Job, err error) {
 	err = c.Schedd.Changed(ctx, id, these, l.Period, func(j schedd.Job) error {
 		l.Hear(j)
 		k := all.of(j)
@@ -111,7 +122,14 @@ func (c *Checker) askChanged(ctx context.Context, id schedd.Identity, all compar
 }
 
 // takeShown compares jobs that were not seen before with their rows.
-func (c *Checker) takeShown(ctx context.Context, all comparisons, shown []schedd.Job, tool string, at time.Time, seen map[procKey]bool) error {
+func (c *Checker) takeShown(
+	ctx context.Context,
+	all comparisons,
+	shown []schedd.Job,
+	tool string,
+	at time.Time,
+	seen map[procKey]bool,
+) error {
 	if err := c.readShown(ctx, all, shown, seen); err != nil {
 		return err
 	}
@@ -163,7 +181,15 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 
 // askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name
 // with the rest of the history where it may have left before.
-func (c *Checker) askLeft(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look, at time.Time, seen map[procKey]bool) error {
+func (c *Checker) askLeft(
+	ctx context.Context,
+	id schedd.Identity,
+	all comparisons,
+	these string,
+	l *look,
+	at time.Time,
+	seen map[procKey]bool,
+) error {
 	if l.Newest != l.mark.Newest {
 		var left []schedd.Job
 		never := func() bool { return false } // whatever has left is new

@@ -57,7 +57,13 @@ func (w *side) Unread(run ledger.Run, jobs []string) {
 }
 
 func newPair(t *testing.T, seed uint64) *pair {
-	w := &pair{t: t, rand: rand.New(rand.NewPCG(seed, 0)), schedd: scheddtest.New(), clock: time.Unix(1_800_000_000, 0), ended: map[string]bool{}}
+	w := &pair{
+		t:      t,
+		rand:   rand.New(rand.NewPCG(seed, 0)),
+		schedd: scheddtest.New(),
+		clock:  time.Unix(1_800_000_000, 0),
+		ended:  map[string]bool{},
+	}
 	w.schedd.Clock(func() time.Time { return w.clock.Add(w.skew) })
 	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
 	w.schedd.Restart()
@@ -83,13 +89,17 @@ func (w *pair) both(fn func(*side) error) {
 	require.NoError(w.t, fn(w.reference))
 }
 
-// submit adds a run of some procs to the schedd and both ledgers. QDate and EnteredCurrentStatus are by another clock than the schedd's.
+// submit adds a run of some procs to the schedd and both ledgers. QDate and EnteredCurrentStatus are by another clock
+// than the schedd's.
 func (w *pair) submit() {
 	w.clusters++
 	n := 1 + w.rand.IntN(4)
 	w.procs = append(w.procs, n)
 	run := ledger.Run{
-		UID: fmt.Sprint("u", w.clusters), Attempt: 1, Namespace: "n", Name: fmt.Sprint("j", w.clusters), State: ledger.Submitted, Schedd: "s",
+		UID: fmt.Sprint(
+			"u",
+			w.clusters,
+		), Attempt: 1, Namespace: "n", Name: fmt.Sprint("j", w.clusters), State: ledger.Submitted, Schedd: "s",
 		Cluster: w.clusters, Procs: n, TempDir: "/t", Created: w.clock, Submitted: w.clock,
 	}
 	for proc := range n {
@@ -231,14 +241,30 @@ func (w *pair) rows(one *side) (rows []string) {
 			if err != nil {
 				return err
 			}
-			rows = append(rows, fmt.Sprint(cluster, " confirmed ", run.Confirmed, " over ", !run.Ended.IsZero(), " first ", run.Started.Unix(),
-				" unread ", one.unread[KeyOf(run)]))
+			rows = append(
+				rows,
+				fmt.Sprint(cluster, " confirmed ", run.Confirmed, " over ", !run.Ended.IsZero(), " first ", run.Started.Unix(),
+					" unread ", one.unread[KeyOf(run)]),
+			)
 			for _, p := range procs {
 				code := -1
 				if p.ExitCode != nil {
 					code = *p.ExitCode
 				}
-				rows = append(rows, fmt.Sprintf("%s status %d state %d code %d %s %q by %s, absent %d", p.JobID(), p.Status, p.JobStatus, code, p.Reason, p.Message, p.Source, p.Absent))
+				rows = append(
+					rows,
+					fmt.Sprintf(
+						"%s status %d state %d code %d %s %q by %s, absent %d",
+						p.JobID(),
+						p.Status,
+						p.JobStatus,
+						code,
+						p.Reason,
+						p.Message,
+						p.Source,
+						p.Absent,
+					),
+				)
 			}
 		}
 		return nil

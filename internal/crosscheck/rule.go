@@ -7,15 +7,15 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// LostAfter is the minimum time between two successful answers of queue and history without a trace of a job before it counts
-// as lost.
+// LostAfter is the minimum time between two successful answers of queue and history without a trace of a job before it
+// counts as lost.
 const LostAfter = 30 * time.Second
 
 // Settling is how long HTCondor's queue may lag behind a job's callback. It also covers clock differences.
 const Settling = 10 * time.Second
 
-// Apply is the only rule by which a proc's row changes. It is pure and idempotent, and does not depend on the order in which
-// sources report:
+// Apply is the only rule by which a proc's row changes. It is pure and idempotent, and does not depend on the order in
+// which sources report:
 //
 //  1. A callback ends an open proc and says nothing about an ended one.
 //  2. HTCondor's report of the end overrules a callback's.
@@ -81,8 +81,8 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	return p, p != before && !Same(p, before)
 }
 
-// vanished is the end of a job that HTCondor no longer shows anywhere. In a run that htcd stops it was removed, like those the
-// history still shows: the history is limited, and a large cluster removed at once may exceed it.
+// vanished is the end of a job that HTCondor no longer shows anywhere. In a run that htcd stops it was removed, like
+// those the history still shows: the history is limited, and a large cluster removed at once may exceed it.
 func vanished(stop string) schedd.Outcome {
 	const nowhere = "neither the queue nor the history of the schedd shows this job any more"
 	if stop != "" {
@@ -105,8 +105,8 @@ func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Out
 	return p
 }
 
-// resumes reports whether HTCondor has resumed a job that its callback had ended. After the callback the queue still shows a
-// job as running for a second or two; that is no contradiction.
+// resumes reports whether HTCondor has resumed a job that its callback had ended. After the callback the queue still
+// shows a job as running for a second or two; that is no contradiction.
 func (o Observation) resumes(p ledger.Proc) bool {
 	switch o.jobStatus {
 	case schedd.Idle, schedd.Held:
@@ -117,8 +117,8 @@ func (o Observation) resumes(p ledger.Proc) bool {
 	return false
 }
 
-// denies reports whether HTCondor's queue has a job whose row said, before HTCondor was asked and not on a callback's word,
-// that it had ended.
+// denies reports whether HTCondor's queue has a job whose row said, before HTCondor was asked and not on a callback's
+// word, that it had ended.
 func (o Observation) denies(p ledger.Proc) bool {
 	return o.read != nil && p.Source != FromCallback && o.jobStatus != 0 && (p == *o.read || Same(p, *o.read))
 }

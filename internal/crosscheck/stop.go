@@ -19,8 +19,8 @@ const (
 	StopAborted   = "Aborted"         // a workflow's: something of it has failed
 )
 
-// removeReasons is what htcd gives HTCondor as the reason. It stays in the ads and permanently distinguishes these jobs from
-// those that somebody else removed.
+// removeReasons is what htcd gives HTCondor as the reason. It stays in the ads and permanently distinguishes these jobs
+// from those that somebody else removed.
 var removeReasons = map[string]string{
 	StopSuspended: "htcd: spec.suspend is true",
 	StopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
@@ -39,7 +39,13 @@ func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[s
 
 // Unmade is the end of a job that its factory has not made when a run is stopped.
 func Unmade(stop string, at time.Time) ledger.Proc {
-	return ledger.Proc{Status: ledger.StatusFailed, Reason: stop, Message: removeReasons[stop] + "; HTCondor had not made this job", Source: FromHTCondor, Changed: at}
+	return ledger.Proc{
+		Status:  ledger.StatusFailed,
+		Reason:  stop,
+		Message: removeReasons[stop] + "; HTCondor had not made this job",
+		Source:  FromHTCondor,
+		Changed: at,
+	}
 }
 
 // ReasonStuck is the reason htcd gives for removing jobs whose files will never arrive.

@@ -24,18 +24,36 @@ func TestARunHasItsFirstStartAndItsLastEnd(t *testing.T) {
 	first := withTimes(run, observed(
 		schedd.Job{Owner: "alice", Status: schedd.Running, JobStartDate: ago(100)},
 		schedd.Job{Owner: "alice", Status: schedd.Idle},
-		schedd.Job{Owner: "alice", Status: schedd.Completed, JobStartDate: ago(90), CompletionDate: ago(50), EnteredCurrentStatus: ago(40)},
+		schedd.Job{
+			Owner:                "alice",
+			Status:               schedd.Completed,
+			JobStartDate:         ago(90),
+			CompletionDate:       ago(50),
+			EnteredCurrentStatus: ago(40),
+		},
 	), at)
 	require.Equal(t, "alice", first.Account)
 	require.Equal(t, ago(100), first.Started.Unix())
 	require.Equal(t, ago(50), first.Finished.Unix())
 
 	second := withTimes(first, observed(
-		schedd.Job{Status: schedd.Removed, LastStatus: schedd.Completed, JobStartDate: ago(95), CompletionDate: ago(60), EnteredCurrentStatus: ago(1)},
+		schedd.Job{
+			Status:               schedd.Removed,
+			LastStatus:           schedd.Completed,
+			JobStartDate:         ago(95),
+			CompletionDate:       ago(60),
+			EnteredCurrentStatus: ago(1),
+		},
 		schedd.Job{Status: schedd.Removed, LastStatus: schedd.Idle, EnteredCurrentStatus: ago(2)},
 	), at)
 	require.True(t, sameTimes(first, second), "one that never started took no time")
-	third := withTimes(second, observed(schedd.Job{Status: schedd.Removed, LastStatus: schedd.Running, JobStartDate: ago(95), EnteredCurrentStatus: ago(30)}), at)
+	third := withTimes(
+		second,
+		observed(
+			schedd.Job{Status: schedd.Removed, LastStatus: schedd.Running, JobStartDate: ago(95), EnteredCurrentStatus: ago(30)},
+		),
+		at,
+	)
 	require.Equal(t, ago(30), third.Finished.Unix())
 
 	odd := withTimes(third, observed(

@@ -9,9 +9,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// A schedd whose spool is not mounted yet, or that another one stands in for, answers with an empty queue and an empty history, as one does
-// from which single jobs have vanished. Jobs that are called lost are sent again by people, and those that come back run beside them. So jobs get
-// more time when a large share of them is missing at once, or the schedd has just been started, or its queue is younger than they are.
+// A schedd whose spool is not mounted yet, or that another one stands in for, answers with an empty queue and an empty
+// history, as one does from which single jobs have vanished. Jobs that are called lost are sent again by people, and
+// those that come back run beside them. So jobs get more time when a large share of them is missing at once, or the
+// schedd has just been started, or its queue is younger than they are.
 
 // LostAfterMany is LostAfter for jobs that are missing in such a way.
 const LostAfterMany = time.Hour
@@ -37,7 +38,8 @@ func (d Doubt) After() time.Duration {
 	return LostAfterMany
 }
 
-// DoubtOf returns that about missing jobs of a run of which so many are open, and missing, together with those of other runs.
+// DoubtOf returns that about missing jobs of a run of which so many are open, and missing, together with those of other
+// runs.
 func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) Doubt {
 	born, started := time.Unix(d.QueueBorn, 0), time.Unix(d.Started, 0)
 	switch {
@@ -79,7 +81,8 @@ func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.T
 	return nil
 }
 
-// countMissing counts the open jobs, and the missing ones among them, of runs that htcd does not stop. The former are read only if it matters.
+// countMissing counts the open jobs, and the missing ones among them, of runs that htcd does not stop. The former are
+// read only if it matters.
 func (c *Checker) countMissing(ctx context.Context, all comparisons) (open, missing int, err error) {
 	for _, k := range all {
 		if k.run.Stop == "" {

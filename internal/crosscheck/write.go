@@ -36,7 +36,8 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			}
 			changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
 			for _, change := range changes {
-				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched && change.Is.Fetched == ledger.NotFetched {
+				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched &&
+					change.Is.Fetched == ledger.NotFetched {
 					err = c.GoesOn(k.run, change.Is.Proc)
 				}
 			}
@@ -65,8 +66,8 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 	return nil
 }
 
-// giveBack records that a run never ran, so that it is sent as a new attempt. A DAG keeps its place among those of its attempt: it is sent again,
-// with the same nodes.
+// giveBack records that a run never ran, so that it is sent as a new attempt. A DAG keeps its place among those of its
+// attempt: it is sent again, with the same nodes.
 func (c *Checker) giveBack(ctx context.Context, run ledger.Run, at time.Time) error {
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		run, err := tx.Run(run.UID, run.Attempt)

@@ -11,7 +11,9 @@ import (
 // withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.
 func (d *daemon) withCredentials(receiver http.Handler, l *loop) http.Handler {
 	if !jobcredentials.Served(d.o.CallbackURL) {
-		d.log.Warn().Msg("jobs keep the credentials that they are sent with: new ones are served only if --callback-url is https")
+		d.log.Warn().Msg(
+			"jobs keep the credentials that they are sent with: new ones are served only if --callback-url is https",
+		)
 		return receiver
 	}
 	credentials := notify.Holding(jobcredentials.NewHandler(l, l.jobSecrets, d.log))

@@ -96,8 +96,8 @@ func (d *daemon) run(ctx context.Context) error {
 	return d.lead(ctx, d.work)
 }
 
-// work is everything that only one htcd at a time may do. If it ends because the ledger is damaged, the file has been put
-// aside and htcd can start again.
+// work is everything that only one htcd at a time may do. If it ends because the ledger is damaged, the file has been
+// put aside and htcd can start again.
 func (d *daemon) work(ctx context.Context) error {
 	d.counts.Leading(true)
 	defer d.counts.Leading(false)
@@ -110,7 +110,14 @@ func (d *daemon) work(ctx context.Context) error {
 	err = errors.Join(err, book.Close())
 	switch {
 	case errors.Is(err, ledger.ErrLost):
-		d.log.Error().Err(err).Str("ledger", d.o.LedgerFile()).Msg("the ledger file is gone; starting a new one, which is rebuilt from the HTCJobs and the schedd")
+		d.log.Error().Err(
+			err,
+		).Str(
+			"ledger",
+			d.o.LedgerFile(),
+		).Msg(
+			"the ledger file is gone; starting a new one, which is rebuilt from the HTCJobs and the schedd",
+		)
 	case errors.Is(err, ledger.ErrCorrupt):
 		err = errors.Join(err, d.quarantine(err))
 	}
@@ -211,12 +218,15 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("readiness", func() error { return d.beReady(ctx, informer, watched) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.LedgerFile()).Msg("working")
 	if !tool.Confined() {
-		d.log.Warn().Msg("the kernel has no Landlock: the account of a job might have its output written wherever htcd may write, see SECURITY.md")
+		d.log.Warn().Msg(
+			"the kernel has no Landlock: the account of a job might have its output written wherever htcd may write, see SECURITY.md",
+		)
 	}
 	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
 }
 
-// listen returns the listener for callbacks. With a certificate it speaks TLS; with one of htcd's own it goes on to take plain HTTP.
+// listen returns the listener for callbacks. With a certificate it speaks TLS; with one of htcd's own it goes on to
+// take plain HTTP.
 func (d *daemon) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", d.o.Listen)
 	if err != nil {
@@ -298,7 +308,9 @@ func (d *daemon) quarantine(why error) error {
 		return err
 	}
 	d.log.Error().Err(why).Str("ledger", d.o.LedgerFile()).Str("aside", aside).
-		Msg("the ledger file is damaged and was put aside; starting a new one, which is rebuilt from the HTCJobs and the schedd")
+		Msg(
+			"the ledger file is damaged and was put aside; starting a new one, which is rebuilt from the HTCJobs and the schedd",
+		)
 	return nil
 }
 

@@ -82,7 +82,11 @@ func (f feeds) mirror(e schedd.Endpoint) crosscheck.Mirror {
 }
 
 // run follows the feeds until ctx ends. Hints that come while one is followed are one.
-func (f feeds) run(ctx context.Context, synced cache.InformerSynced, follow func(context.Context, schedd.Endpoint) error) {
+func (f feeds) run(
+	ctx context.Context,
+	synced cache.InformerSynced,
+	follow func(context.Context, schedd.Endpoint) error,
+) {
 	if len(f) == 0 || !cache.WaitForCacheSync(ctx.Done(), synced) {
 		<-ctx.Done()
 		return

@@ -48,9 +48,9 @@ func (l fencedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) erro
 	})
 }
 
-// fencedSchedd changes nothing in HTCondor without being sure of the Lease; questions are always allowed. What remains is
-// the time from this check to the command's connection: the process would have to fall asleep within these milliseconds,
-// for longer than the Lease lasts.
+// fencedSchedd changes nothing in HTCondor without being sure of the Lease; questions are always allowed. What remains
+// is the time from this check to the command's connection: the process would have to fall asleep within these
+// milliseconds, for longer than the Lease lasts.
 type fencedSchedd struct {
 	backend.Schedd
 	fence *fence
@@ -77,7 +77,12 @@ func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t 
 	return f.Schedd.SetParallelism(ctx, id, t, cluster, n)
 }
 
-func (f fencedSchedd) StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (int, bool, error) {
+func (f fencedSchedd) StopMaking(
+	ctx context.Context,
+	id schedd.Identity,
+	t schedd.Tag,
+	cluster int,
+) (int, bool, error) {
 	if err := f.fence.check(); err != nil {
 		return 0, false, err
 	}

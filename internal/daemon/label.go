@@ -24,13 +24,31 @@ func (d *daemon) label(ctx context.Context, leads bool) bool {
 	for ctx.Err() == nil {
 		// Not cancelled: it might reach the apiserver after the next one.
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
-		_, err := d.core.CoreV1().Pods(d.o.OwnSpace).Patch(bound, d.o.PodName, types.MergePatchType, labelPatch(d.o.PodUID, leads), metav1.PatchOptions{})
+		_, err := d.core.CoreV1().Pods(
+			d.o.OwnSpace,
+		).Patch(
+			bound,
+			d.o.PodName,
+			types.MergePatchType,
+			labelPatch(d.o.PodUID, leads),
+			metav1.PatchOptions{},
+		)
 		cancel()
 		if err == nil {
 			return true
 		}
 		d.health.unready("the label " + leadsLabel + " of htcd's own pod cannot be set (deploy/base/rbac): " + err.Error())
-		d.log.Warn().Err(err).Str("pod", d.o.PodName).Bool("leads", leads).Msg("the label by which Services find the active htcd is not set, trying again")
+		d.log.Warn().Err(
+			err,
+		).Str(
+			"pod",
+			d.o.PodName,
+		).Bool(
+			"leads",
+			leads,
+		).Msg(
+			"the label by which Services find the active htcd is not set, trying again",
+		)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryPeriod):

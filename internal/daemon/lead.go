@@ -29,8 +29,8 @@ var errLeaseLost = errors.New("the lease was lost to another htcd, or could not 
 //
 // A container restarted in its pod has the name of its predecessor: the pod's UID and process id 1, which the kernel
 // gives to one process of the container at a time. Its death ends its PID namespace: nothing of it is left when the
-// kubelet hears of it, not even condor_submit. Another pod, on whatever node and of whatever name, has another UID, and a
-// process started in the pod by hand has another process id.
+// kubelet hears of it, not even condor_submit. Another pod, on whatever node and of whatever name, has another UID, and
+// a process started in the pod by hand has another process id.
 func (d *daemon) identity() (string, error) {
 	if d.o.Identity != "" {
 		return d.o.Identity, nil

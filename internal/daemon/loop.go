@@ -98,7 +98,12 @@ func (o Options) Site() (site.Site, error) {
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
-		Policy:   backend.Policy{Collector: o.Collector, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
+		Policy: backend.Policy{
+			Collector:   o.Collector,
+			Schedd:      o.Schedd,
+			AllowPools:  o.AllowPools,
+			PoolSecrets: accounts.Named(),
+		},
 		MaxQueue: o.MaxQueue, FactoryAbove: o.FactoryAbove, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
 		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
 	}, nil
@@ -169,9 +174,11 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
 		Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
-		Events:     apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
-		Secrets:    l.secrets,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
+		Events:  apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
+		Secrets: l.secrets,
+		ConfigMaps: inputs.APIConfigMaps{
+			Client: d.core.CoreV1(),
+		}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
 		Log:      d.log.With().Str("component", "kube").Logger(),
 		Observer: d.counts,
 	})

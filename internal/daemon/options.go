@@ -123,7 +123,15 @@ func (o *Options) CheckParts() error {
 		wrong = append(wrong, errors.New("--tls-cert and --tls-key go together: give both or neither"))
 	}
 	if n := len(o.Socket()); n > control.MaxPath {
-		wrong = append(wrong, fmt.Errorf("--control-socket %q, which is in --ticket-dir: a socket's path has at most %d bytes, this one has %d", o.Socket(), control.MaxPath, n))
+		wrong = append(
+			wrong,
+			fmt.Errorf(
+				"--control-socket %q, which is in --ticket-dir: a socket's path has at most %d bytes, this one has %d",
+				o.Socket(),
+				control.MaxPath,
+				n,
+			),
+		)
 	}
 	if len(o.Feeds) > 0 && (o.FeedCA == "" || o.FeedCert == "" || o.FeedKey == "") {
 		wrong = append(wrong, errors.New("--feed needs --feed-ca, --feed-cert and --feed-key: a feed speaks mutual TLS only"))

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// Examine prints what each check of htcd doctor finds in the installation that these options configure, and reports whether there
-// was no problem.
+// Examine prints what each check of htcd doctor finds in the installation that these options configure, and reports
+// whether there was no problem.
 func Examine(ctx context.Context, o Options, workflows bool, w io.Writer, format string) (well bool, err error) {
 	proofs := o.proofs()
 	defer func() { err = errors.Join(err, proofs.Close()) }()

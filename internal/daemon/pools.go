@@ -21,7 +21,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// pools knows the cluster's HTCPools, and the labels of its namespaces once a pool selects by them. It implements pool.Known.
+// pools knows the cluster's HTCPools, and the labels of its namespaces once a pool selects by them. It implements
+// pool.Known.
 type pools struct {
 	o          Options
 	log        zerolog.Logger
@@ -41,9 +42,21 @@ func (d *daemon) newPools() (*pools, error) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	p := &pools{
 		o: d.o, log: d.log,
-		informer:   cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(listPools(d.jobs), noWatchList{}), &v1alpha1.HTCPool{}, 0, cache.Indexers{}),
-		namespaces: metadatainformer.NewFilteredMetadataInformer(client, namespaces, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(),
-		selected:   make(chan struct{}),
+		informer: cache.NewSharedIndexInformer(
+			cache.ToListWatcherWithWatchListSemantics(listPools(d.jobs), noWatchList{}),
+			&v1alpha1.HTCPool{},
+			0,
+			cache.Indexers{},
+		),
+		namespaces: metadatainformer.NewFilteredMetadataInformer(
+			client,
+			namespaces,
+			metav1.NamespaceAll,
+			0,
+			cache.Indexers{},
+			nil,
+		).Informer(),
+		selected: make(chan struct{}),
 	}
 	handler, err := p.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(now any) { p.turned(nil, now.(*v1alpha1.HTCPool)) },
@@ -122,7 +135,15 @@ func (p *pools) turned(before, now *v1alpha1.HTCPool) {
 	}
 	if now != nil {
 		if flags := p.o.replacedBy(now.Spec); len(flags) > 0 {
-			p.log.Info().Str("pool", now.Name).Strs("flags", flags).Msg("these flags do not count for the HTCJobs of this HTCPool, which has settings of its own")
+			p.log.Info().Str(
+				"pool",
+				now.Name,
+			).Strs(
+				"flags",
+				flags,
+			).Msg(
+				"these flags do not count for the HTCJobs of this HTCPool, which has settings of its own",
+			)
 		}
 	}
 	p.first.Store(pool.OldestDefault(p.List()))

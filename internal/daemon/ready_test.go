@@ -53,6 +53,10 @@ func TestTheLedgerIsTriedAndLeftAsItWas(t *testing.T) {
 }
 
 func TestTheLabelIsPutOnThisPodAloneAndTakenOff(t *testing.T) {
-	require.JSONEq(t, `{"metadata":{"uid":"5e0c","labels":{"htc.cern.ch/leads":"true"}}}`, string(labelPatch("5e0c", true)))
+	require.JSONEq(
+		t,
+		`{"metadata":{"uid":"5e0c","labels":{"htc.cern.ch/leads":"true"}}}`,
+		string(labelPatch("5e0c", true)),
+	)
 	require.JSONEq(t, `{"metadata":{"labels":{"htc.cern.ch/leads":null}}}`, string(labelPatch("", false)))
 }

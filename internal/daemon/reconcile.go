@@ -18,7 +18,12 @@ import (
 )
 
 // Reconcile lets the running htcd do the pass, or makes it itself if there is none.
-func Reconcile(ctx context.Context, o Options, scope job.ReconcileOptions, log zerolog.Logger) (control.Outcome, error) {
+func Reconcile(
+	ctx context.Context,
+	o Options,
+	scope job.ReconcileOptions,
+	log zerolog.Logger,
+) (control.Outcome, error) {
 	answer, err := control.Reconcile(ctx, o.Socket(), scope)
 	if !errors.Is(err, control.ErrNoDaemon) {
 		return answer, err
@@ -61,7 +66,11 @@ func Reconcile(ctx context.Context, o Options, scope job.ReconcileOptions, log z
 }
 
 // reconcile makes the pass over an open ledger that nobody else writes.
-func (d *daemon) reconcile(ctx context.Context, book reconciler.Ledger, scope job.ReconcileOptions) (report job.Report, err error) {
+func (d *daemon) reconcile(
+	ctx context.Context,
+	book reconciler.Ledger,
+	scope job.ReconcileOptions,
+) (report job.Report, err error) {
 	loop, err := d.newLoop(ctx, book)
 	if err != nil {
 		return report, err
@@ -76,7 +85,11 @@ func (d *daemon) reconcile(ctx context.Context, book reconciler.Ledger, scope jo
 
 	bound, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced, loop.pools.HasSynced) // without it, the request for a ticket reports the error
+	cache.WaitForCacheSync(
+		bound.Done(),
+		loop.secrets.HasSynced,
+		loop.pools.HasSynced,
+	) // without it, the request for a ticket reports the error
 	return loop.Reconcile(ctx, scope)
 }
 

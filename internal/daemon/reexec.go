@@ -26,8 +26,8 @@ func Run(ctx context.Context, o Options, log zerolog.Logger) error {
 	return err
 }
 
-// needsReexec reports whether this process must stop after such an error but a new htcd in its place can go on: the Lease
-// was lost, or the ledger file is damaged or gone.
+// needsReexec reports whether this process must stop after such an error but a new htcd in its place can go on: the
+// Lease was lost, or the ledger file is damaged or gone.
 func needsReexec(err error) bool {
 	return errors.Is(err, errLeaseLost) || errors.Is(err, ledger.ErrCorrupt) || errors.Is(err, ledger.ErrLost)
 }
@@ -46,7 +46,11 @@ func needsReexec(err error) bool {
 func reexec() error {
 	program, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(program, os.Args, os.Environ()) // #nosec G204 -- this same program, with the arguments it was given
+		err = syscall.Exec(
+			program,
+			os.Args,
+			os.Environ(),
+		) // #nosec G204 -- this same program, with the arguments it was given
 	}
 	return fmt.Errorf("re-exec: %w", err)
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// renewals is the election's lock. It remembers when the Lease was last taken or renewed, by a clock that runs while the
-// machine sleeps: Go's own clock, and so the election's, stops then, and a Lease that others took long ago would look
-// freshly renewed.
+// renewals is the election's lock. It remembers when the Lease was last taken or renewed, by a clock that runs while
+// the machine sleeps: Go's own clock, and so the election's, stops then, and a Lease that others took long ago would
+// look freshly renewed.
 type renewals struct {
 	resourcelock.Interface
 	clock func() time.Duration

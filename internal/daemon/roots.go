@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// alsoOwn returns the authorities by which jobs check the receiver's certificate if nobody has given one: the system's, and htcd's own once
-// htcd has worked.
+// alsoOwn returns the authorities by which jobs check the receiver's certificate if nobody has given one: the system's,
+// and htcd's own once htcd has worked.
 func (o *Options) alsoOwn() *x509.CertPool {
 	pool, err := x509.SystemCertPool()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// serve answers on the listener until ctx ends. Then it takes no more connections and gives the requests in progress the
-// grace time to be answered; it is an error to cut one off after that.
+// serve answers on the listener until ctx ends. Then it takes no more connections and gives the requests in progress
+// the grace time to be answered; it is an error to cut one off after that.
 func serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

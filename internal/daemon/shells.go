@@ -54,8 +54,9 @@ func (d *daemon) shells(l *loop, book reconciler.Ledger, reader *follow.Reader) 
 	})
 }
 
-// closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may write. A script that replaces
-// them at the right moment runs outside of its container, and so with whatever image it likes.
+// closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may
+// write. A script that replaces them at the right moment runs outside of its container, and so with whatever image it
+// likes.
 func (d *daemon) closed(ctx context.Context, book reconciler.Ledger, run ledger.Run) (string, error) {
 	const why = ", so htcd exec is refused: HTCondor's sshd starts from files in the job's directory, by which a script could leave its container, and so its image. " +
 		"There are htcd logs and htcd get-output"

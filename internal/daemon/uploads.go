@@ -42,7 +42,9 @@ func (d *daemon) newUploads(l *loop) (*uploads.Store, error) {
 		Quota: output.Room{Bytes: d.o.UploadQuota.Value(), Files: int64(d.o.UploadFiles)},
 		Users: func(namespace, name string) (users []string, err error) {
 			if !l.informer.HasSynced() || !l.workflowInformer.HasSynced() {
-				return nil, apierrors.NewServiceUnavailable("htcd has just been started, and does not know yet who needs which upload: try again")
+				return nil, apierrors.NewServiceUnavailable(
+					"htcd has just been started, and does not know yet who needs which upload: try again",
+				)
 			}
 			for _, informer := range []cache.SharedIndexInformer{l.informer, l.workflowInformer} {
 				objects, err := informer.GetIndexer().ByIndex(byUpload, namespace+"/"+name)

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// watchedLedger notices when the file is damaged or gone: trying again cannot help then, so the work has to end. Until it
-// has, every caller gets the error itself.
+// watchedLedger notices when the file is damaged or gone: trying again cannot help then, so the work has to end. Until
+// it has, every caller gets the error itself.
 type watchedLedger struct {
 	reconciler.Ledger
 	gone chan struct{} // closed at the first such error

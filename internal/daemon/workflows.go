@@ -148,7 +148,11 @@ func (l *loop) Refresh(ctx context.Context) error {
 // Reconcile compares everything in a scope with HTCondor. What has vanished is looked at for both kinds.
 func (l *loop) Reconcile(ctx context.Context, o job.ReconcileOptions) (job.Report, error) {
 	report, err := l.controller.Reconcile(ctx, o)
-	checked, failed := l.workflows.Reconcile(ctx, o.Orphans(), func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) })
+	checked, failed := l.workflows.Reconcile(
+		ctx,
+		o.Orphans(),
+		func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) },
+	)
 	report.Checked += checked
 	more, unseen := l.workflows.ReconcileOrphans(ctx, o.Orphans())
 	report.Differences = append(report.Differences, more...)

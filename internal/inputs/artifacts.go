@@ -65,7 +65,11 @@ func (r *Ready) Fetches() string {
 	if len(r.fetches) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: being fetched from the registry; all inputs together have %d KiB", strings.Join(r.fetches, ", "), r.bytes>>10)
+	return fmt.Sprintf(
+		"%s: being fetched from the registry; all inputs together have %d KiB",
+		strings.Join(r.fetches, ", "),
+		r.bytes>>10,
+	)
 }
 
 // maxDockerConfig is the greatest size of credentials for registries, in bytes.
@@ -105,7 +109,11 @@ func (d download) Read(p []byte) (int, error) {
 
 func notFetched(in v1alpha1.Input, err error) error {
 	if e, is := errors.AsType[*artifact.Unusable](err); is {
-		return &Waiting{Reason: e.Reason, Message: in.Name + ": the artifact " + in.Artifact + ": " + e.Message, Usual: e.Reason == artifact.ReasonWaits}
+		return &Waiting{
+			Reason:  e.Reason,
+			Message: in.Name + ": the artifact " + in.Artifact + ": " + e.Message,
+			Usual:   e.Reason == artifact.ReasonWaits,
+		}
 	}
 	return err
 }

@@ -27,9 +27,21 @@ func registryOf(t *testing.T, artifacts map[string]map[string]string) string {
 		var layers []string
 		for name, text := range files {
 			content["blobs/"+sum(text)] = text
-			layers = append(layers, fmt.Sprintf(`{"mediaType":"x/y","digest":%q,"size":%d,"annotations":{"org.opencontainers.image.title":%q}}`, sum(text), len(text), name))
+			layers = append(
+				layers,
+				fmt.Sprintf(
+					`{"mediaType":"x/y","digest":%q,"size":%d,"annotations":{"org.opencontainers.image.title":%q}}`,
+					sum(text),
+					len(text),
+					name,
+				),
+			)
 		}
-		text := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[%s]}`, sum(""), strings.Join(layers, ","))
+		text := fmt.Sprintf(
+			`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[%s]}`,
+			sum(""),
+			strings.Join(layers, ","),
+		)
 		content["manifests/"+tag], content["manifests/"+sum(text)] = text, text
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +60,9 @@ func registryOf(t *testing.T, artifacts map[string]map[string]string) string {
 func TestArtifactsAreInputs(t *testing.T) {
 	w := newWorld(t)
 	host := registryOf(t, map[string]map[string]string{
-		"one": {"model.pt": "weights"}, "two": {"model.pt": "weights", "data/labels": "labels"}, "large": {"x": strings.Repeat("x", 600<<10)},
+		"one": {
+			"model.pt": "weights",
+		}, "two": {"model.pt": "weights", "data/labels": "labels"}, "large": {"x": strings.Repeat("x", 600<<10)},
 	})
 	allowed, err := artifact.ParseRegistries([]string{"http://" + host})
 	require.NoError(t, err)
@@ -72,7 +86,15 @@ func TestArtifactsAreInputs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	digest, err := ready.Stage(dir)
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"shared/a": "644 weights", "shared/b/model.pt": "644 weights", "shared/b/data/labels": "644 labels"}, staged(t, dir))
+	require.Equal(
+		t,
+		map[string]string{
+			"shared/a":             "644 weights",
+			"shared/b/model.pt":    "644 weights",
+			"shared/b/data/labels": "644 labels",
+		},
+		staged(t, dir),
+	)
 	again, err := Staged(dir)
 	require.NoError(t, err)
 	require.Equal(t, digest, again)
@@ -89,7 +111,9 @@ func TestArtifactsAreInputs(t *testing.T) {
 	require.Equal(t, schedd.Refused, schedd.KindOf(err), "it is too large twice")
 
 	job = needs(from("a", "one", false))
-	job.Spec.Credentials = []v1alpha1.Credential{{Name: "reg", SecretKeyRef: *key("reg", ".dockerconfigjson"), As: v1alpha1.Registry}}
+	job.Spec.Credentials = []v1alpha1.Credential{
+		{Name: "reg", SecretKeyRef: *key("reg", ".dockerconfigjson"), As: v1alpha1.Registry},
+	}
 	_, err = bring(job, 1)
 	require.ErrorAs(t, err, &w1)
 	require.Equal(t, jobsecrets.ReasonNotFound, w1.Reason)
@@ -101,7 +125,12 @@ func TestArtifactsAreInputs(t *testing.T) {
 	require.ErrorAs(t, err, &w1)
 	require.Equal(t, artifact.ReasonForbidden, w1.Reason)
 	require.NotContains(t, w1.Message, "password")
-	require.Equal(t, schedd.Refused, schedd.KindOf(Rules{Registries: allowed, Accounts: []string{"reg"}}.Check(job)), "an account")
+	require.Equal(
+		t,
+		schedd.Refused,
+		schedd.KindOf(Rules{Registries: allowed, Accounts: []string{"reg"}}.Check(job)),
+		"an account",
+	)
 
 	job = needs(from("a", "one", false))
 	for name, rules := range map[string]Rules{"of no registry": {}, "of another": {Registries: artifact.Registries{}}} {

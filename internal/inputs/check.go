@@ -51,7 +51,11 @@ func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
 		switch {
 		case c.As != v1alpha1.Registry:
 		case slices.Contains(r.Accounts, c.SecretKeyRef.Name):
-			return schedd.Refusal("spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry", c.Name, c.SecretKeyRef.Name)
+			return schedd.Refusal(
+				"spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry",
+				c.Name,
+				c.SecretKeyRef.Name,
+			)
 		}
 	}
 	return nil
@@ -71,7 +75,10 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 		}
 	}
 	if sources != 1 {
-		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload), found %d", sources)
+		return schedd.Refusal(
+			"expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload), found %d",
+			sources,
+		)
 	}
 	switch {
 	case in.URL != "" && in.Optional:
@@ -87,7 +94,10 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 		return checkKey(*in.ConfigMapKeyRef, keyOfRE)
 	case in.SecretKeyRef != nil:
 		if slices.Contains(r.Accounts, in.SecretKeyRef.Name) {
-			return schedd.Refusal("the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret", in.SecretKeyRef.Name)
+			return schedd.Refusal(
+				"the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret",
+				in.SecretKeyRef.Name,
+			)
 		}
 		return checkKey(*in.SecretKeyRef, keyRE)
 	case in.Artifact != "":
@@ -122,7 +132,8 @@ func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
 	case isProc(ref.Proc, v1alpha1.ProcAll) && items.Varies(ref.Path):
 		return schedd.Refusal("path %q: expected the same for all jobs beside proc All", ref.Path)
 	}
-	if p := ref.Proc; p != nil && (p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
+	if p := ref.Proc; p != nil &&
+		(p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
 		return schedd.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
 	}
 	return nil

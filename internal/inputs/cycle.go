@@ -27,7 +27,10 @@ func acyclic(job *v1alpha1.HTCJob, get func(name string) *v1alpha1.HTCJob) error
 		}
 		for _, source := range Sources(next.Spec) {
 			if source == job.Name {
-				return schedd.Refusal("spec.inputs: a cycle of jobRefs, in which every HTCJob waits for another: %s", way(from, job.Name, name))
+				return schedd.Refusal(
+					"spec.inputs: a cycle of jobRefs, in which every HTCJob waits for another: %s",
+					way(from, job.Name, name),
+				)
 			}
 			if _, seen := from[source]; !seen {
 				from[source] = name

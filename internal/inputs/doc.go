@@ -17,5 +17,6 @@
 //
 // Artifacts are asked for when everything else is there, and fetched while they are staged.
 //
-// A source that is not there yet is a *Waiting, one that never will be a *Failed. Both are for people, and say what to do.
+// A source that is not there yet is a *Waiting, one that never will be a *Failed. Both are for people, and say what to
+// do.
 package inputs

@@ -37,7 +37,14 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, jobs: map[string]*v1alpha1.HTCJob{}, maps: map[string]*corev1.ConfigMap{}, secrets: map[string]string{}, store: output.Store{Root: t.TempDir()}, uploads: uploads.Store{Root: t.TempDir()}}
+	return &world{
+		t:       t,
+		jobs:    map[string]*v1alpha1.HTCJob{},
+		maps:    map[string]*corev1.ConfigMap{},
+		secrets: map[string]string{},
+		store:   output.Store{Root: t.TempDir()},
+		uploads: uploads.Store{Root: t.TempDir()},
+	}
 }
 
 func (w *world) HTCJob(_, name string) *v1alpha1.HTCJob { return w.jobs[name] }
@@ -89,14 +96,19 @@ func (w *world) ended(name string, contents ...string) *v1alpha1.HTCJob {
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1},
 		Status: v1alpha1.HTCJobStatus{
 			Phase: v1alpha1.PhaseSucceeded, Succeeded: int32(len(contents)), Attempt: 2, ClusterID: 7, ObservedGeneration: 1,
-			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, Reason: "Fetched"}},
+			Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, Reason: "Fetched"},
+			},
 		},
 	}
 	return w.jobs[name]
 }
 
 func needs(inputs ...v1alpha1.Input) *v1alpha1.HTCJob {
-	return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "physics", Name: "me"}, Spec: v1alpha1.HTCJobSpec{Inputs: inputs}}
+	return &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "physics", Name: "me"},
+		Spec:       v1alpha1.HTCJobSpec{Inputs: inputs},
+	}
 }
 
 func from(name string, proc any) *v1alpha1.JobRef {
@@ -132,15 +144,29 @@ func staged(t *testing.T, dir string) map[string]string {
 
 func TestInputsOfEveryKind(t *testing.T) {
 	w := newWorld(t)
-	w.maps["fit"] = &corev1.ConfigMap{Data: map[string]string{"text": "hello"}, BinaryData: map[string][]byte{"bytes": {0xff}}}
+	w.maps["fit"] = &corev1.ConfigMap{
+		Data:       map[string]string{"text": "hello"},
+		BinaryData: map[string][]byte{"bytes": {0xff}},
+	}
 	w.secrets["db/password"] = "1234"
 	w.ended("prep", "zero", "one")
 	w.ended("single", "only")
 	job := needs(
-		v1alpha1.Input{Name: "a", ConfigMapKeyRef: key("fit", "text")}, v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("fit", "bytes")},
-		v1alpha1.Input{Name: "none", ConfigMapKeyRef: key("fit", "none"), Optional: true}, v1alpha1.Input{Name: "pass", SecretKeyRef: key("db", "password")},
-		v1alpha1.Input{Name: "same", JobRef: from("prep", "Same")}, v1alpha1.Input{Name: "all", JobRef: from("prep", "All")},
-		v1alpha1.Input{Name: "number", JobRef: from("prep", 1)}, v1alpha1.Input{Name: "single", JobRef: from("single", nil)},
+		v1alpha1.Input{
+			Name:            "a",
+			ConfigMapKeyRef: key("fit", "text"),
+		},
+		v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("fit", "bytes")},
+		v1alpha1.Input{
+			Name:            "none",
+			ConfigMapKeyRef: key("fit", "none"),
+			Optional:        true,
+		},
+		v1alpha1.Input{Name: "pass", SecretKeyRef: key("db", "password")},
+		v1alpha1.Input{Name: "same", JobRef: from("prep", "Same")},
+		v1alpha1.Input{Name: "all", JobRef: from("prep", "All")},
+		v1alpha1.Input{Name: "number", JobRef: from("prep", 1)},
+		v1alpha1.Input{Name: "single", JobRef: from("single", nil)},
 		v1alpha1.Input{Name: "beyond", JobRef: from("prep", 2), Optional: true},
 	)
 	ready, err := w.bringer().Resolve(t.Context(), job, 2)
@@ -204,7 +230,11 @@ func TestEachJobGetsTheFileOfItsItem(t *testing.T) {
 	path := from("prep", 1)
 	path.Path = "{{item.LEFT}}"
 	job := needs(
-		v1alpha1.Input{Name: "town", ConfigMapKeyRef: key("towns", "{{item.TOWN}}.csv")}, v1alpha1.Input{Name: "number", ConfigMapKeyRef: key("towns", "{{proc}}"), Optional: true},
+		v1alpha1.Input{
+			Name:            "town",
+			ConfigMapKeyRef: key("towns", "{{item.TOWN}}.csv"),
+		},
+		v1alpha1.Input{Name: "number", ConfigMapKeyRef: key("towns", "{{proc}}"), Optional: true},
 		v1alpha1.Input{Name: "left", JobRef: path},
 	)
 	b := w.bringer()
@@ -226,20 +256,30 @@ func TestEachJobGetsTheFileOfItsItem(t *testing.T) {
 	require.ErrorContains(t, err, `spec.inputs: left: job 2: path "../../etc/passwd": expected a relative path`)
 	b.Items = nil
 	_, err = b.Resolve(t.Context(), job, 3)
-	require.ErrorContains(t, err, "spec.inputs: town: key: found {{item.TOWN}}, and the item of job 0 has no variable TOWN")
+	require.ErrorContains(
+		t,
+		err,
+		"spec.inputs: town: key: found {{item.TOWN}}, and the item of job 0 has no variable TOWN",
+	)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
 }
 
 func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.maps["kept"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{jobsecrets.Label: "false"}}, Data: map[string]string{"a": "b"}}
+	w.maps["kept"] = &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{jobsecrets.Label: "false"}},
+		Data:       map[string]string{"a": "b"},
+	}
 	w.maps["large"] = &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("a", 1<<20)}}
 	w.ended("prep", "zero", "", "two")
 	running := w.ended("running", "x")
 	running.Status.Phase = v1alpha1.PhaseRunning
 	broken := w.ended("broken", "x", "y")
 	broken.Status.Phase, broken.Status.Succeeded, broken.Status.Failed = v1alpha1.PhaseFailed, 1, 1
-	broken.Status.Conditions = append(broken.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFailed, Message: "1 of 2 jobs failed"})
+	broken.Status.Conditions = append(
+		broken.Status.Conditions,
+		metav1.Condition{Type: v1alpha1.ConditionFailed, Message: "1 of 2 jobs failed"},
+	)
 	w.failed = map[int]bool{1: true}
 	deleted := w.ended("deleted", "x")
 	deleted.DeletionTimestamp = new(metav1.Now())
@@ -314,7 +354,14 @@ func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 func TestTheFirstThingToMendIsSaid(t *testing.T) {
 	w := newWorld(t)
 	w.ended("running").Status.Phase = v1alpha1.PhaseRunning
-	_, err := w.bringer().Resolve(t.Context(), needs(v1alpha1.Input{Name: "a", JobRef: from("running", nil)}, v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "x")}), 1)
+	_, err := w.bringer().Resolve(
+		t.Context(),
+		needs(
+			v1alpha1.Input{Name: "a", JobRef: from("running", nil)},
+			v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "x")},
+		),
+		1,
+	)
 	require.EqualError(t, err, "b: there is no configmap none in this namespace")
 }
 
@@ -322,7 +369,11 @@ func TestTheFirstThingToMendIsSaid(t *testing.T) {
 func TestWhatWasMissingIsAskedForFirst(t *testing.T) {
 	w := newWorld(t)
 	w.maps["there"] = &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
-	job := needs(v1alpha1.Input{Name: "a", ConfigMapKeyRef: key("there", "a")}, v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "a")}, v1alpha1.Input{Name: "c", ConfigMapKeyRef: key("also", "a")})
+	job := needs(
+		v1alpha1.Input{Name: "a", ConfigMapKeyRef: key("there", "a")},
+		v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "a")},
+		v1alpha1.Input{Name: "c", ConfigMapKeyRef: key("also", "a")},
+	)
 	_, err := w.bringer().Resolve(t.Context(), job, 1)
 	waits, is := errors.AsType[*Waiting](err)
 	require.True(t, is)

@@ -18,7 +18,8 @@ import (
 const (
 	// maxSecret is more than a Secret can have.
 	maxSecret = 2 << 20
-	// maxHeld bounds the ConfigMaps and the values of Secrets of one HTCJob, which are in memory together until they are staged.
+	// maxHeld bounds the ConfigMaps and the values of Secrets of one HTCJob, which are in memory together until they
+	// are staged.
 	maxHeld = 16 << 20
 )
 
@@ -55,7 +56,10 @@ type reading struct {
 // hold refuses more than maxHeld.
 func (r *reading) hold(bytes int) error {
 	if r.held += bytes; r.held > maxHeld {
-		return schedd.Refusal("spec.inputs: the ConfigMaps and Secrets have more than %d MiB together: let the jobs fetch large files by a URL or from a shared file system", maxHeld>>20)
+		return schedd.Refusal(
+			"spec.inputs: the ConfigMaps and Secrets have more than %d MiB together: let the jobs fetch large files by a URL or from a shared file system",
+			maxHeld>>20,
+		)
 	}
 	return nil
 }
@@ -69,7 +73,10 @@ func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
 		case apierrors.IsNotFound(err):
 			return nil, waiting(ReasonConfigMapNotFound, "there is no configmap %s in this namespace", ref.Name)
 		case apierrors.IsForbidden(err):
-			return nil, waiting(ReasonConfigMapForbidden, "htcd may not read configmaps: its administrator has to apply deploy/base/rbac of its version")
+			return nil, waiting(
+				ReasonConfigMapForbidden,
+				"htcd may not read configmaps: its administrator has to apply deploy/base/rbac of its version",
+			)
 		case err != nil:
 			return nil, fmt.Errorf("read the configmap %s: %w", ref.Name, err)
 		}
@@ -82,7 +89,12 @@ func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
 		r.configMaps[ref.Name] = m
 	}
 	if m.Labels[jobsecrets.Label] == "false" {
-		return nil, waiting(ReasonConfigMapForbidden, "the configmap %s has the label %s=false, by which its owner keeps it from jobs", ref.Name, jobsecrets.Label)
+		return nil, waiting(
+			ReasonConfigMapForbidden,
+			"the configmap %s has the label %s=false, by which its owner keeps it from jobs",
+			ref.Name,
+			jobsecrets.Label,
+		)
 	}
 	if text, is := m.Data[ref.Key]; is {
 		if r.texts == nil {

@@ -78,8 +78,8 @@ type file struct {
 	link    *upload                       // in place of both
 }
 
-// Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, ErrStopped, or
-// passing ones of the apiserver, the ledger or the volume.
+// Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused,
+// ErrStopped, or passing ones of the apiserver, the ledger or the volume.
 func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (*Ready, error) {
 	ready, err := b.resolve(ctx, job, queue)
 	return ready, stopped(ctx, err)
@@ -194,7 +194,11 @@ func (b Bringer) addKeys(r *Ready, read *reading, in v1alpha1.Input, queue int) 
 func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 	if missing, is := errors.AsType[*Waiting](err); is && in.Optional {
 		switch missing.Reason {
-		case ReasonConfigMapNotFound, ReasonConfigMapKeyNotFound, ReasonUploadNotFound, jobsecrets.ReasonNotFound, jobsecrets.ReasonNoKey:
+		case ReasonConfigMapNotFound,
+			ReasonConfigMapKeyNotFound,
+			ReasonUploadNotFound,
+			jobsecrets.ReasonNotFound,
+			jobsecrets.ReasonNoKey:
 			return nil
 		}
 	}
@@ -220,21 +224,46 @@ func ready(in v1alpha1.Input, s Source, queue int) error {
 	case s.Stand == Unfinished:
 		return &Waiting{Reason: ReasonHTCJobNotEnded, Message: in.Name + ": " + s.Why, Usual: true}
 	case s.Stand == Broken && !in.Optional: // as it may run again: whether this one comes before or after that makes no difference
-		return waiting(ReasonHTCJobFailed, "%s: %s; mend that one and run it again, with the annotation %s, or set optional", in.Name, s.Why, v1alpha1.RerunAnnotation)
+		return waiting(
+			ReasonHTCJobFailed,
+			"%s: %s; mend that one and run it again, with the annotation %s, or set optional",
+			in.Name,
+			s.Why,
+			v1alpha1.RerunAnnotation,
+		)
 	case s.Stand == Unkept && !in.Optional:
 		return failed("%s: %s", in.Name, s.Why)
 	case s.Procs == 0: // it never ran, and the file is optional
 		return nil
 	case ref.Proc == nil && s.Procs > 1:
-		return schedd.Refusal("spec.inputs: %s: the HTCJob %s has %d jobs: write in jobRef.proc whose file is meant: Same, All or a number", in.Name, ref.Name, s.Procs)
+		return schedd.Refusal(
+			"spec.inputs: %s: the HTCJob %s has %d jobs: write in jobRef.proc whose file is meant: Same, All or a number",
+			in.Name,
+			ref.Name,
+			s.Procs,
+		)
 	case ofSame(in) && s.Procs != queue:
-		return schedd.Refusal("spec.inputs: %s: with proc Same both HTCJobs need equally many jobs: this one has %d, and %s has %d", in.Name, queue, ref.Name, s.Procs)
+		return schedd.Refusal(
+			"spec.inputs: %s: with proc Same both HTCJobs need equally many jobs: this one has %d, and %s has %d",
+			in.Name,
+			queue,
+			ref.Name,
+			s.Procs,
+		)
 	}
 	return nil
 }
 
 // addOutput adds what an HTCJob brought back.
-func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v1alpha1.Input, s Source, get func(string) *v1alpha1.HTCJob, queue int) error {
+func (b Bringer) addOutput(
+	ctx context.Context,
+	r *Ready,
+	namespace string,
+	in v1alpha1.Input,
+	s Source,
+	get func(string) *v1alpha1.HTCJob,
+	queue int,
+) error {
 	if s.Procs == 0 {
 		return nil
 	}
@@ -265,13 +294,29 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 		case isMissing(err) && in.Optional:
 			return nil
 		case isMissing(err):
-			return failed("%s: job %d of the HTCJob %s has left no file %q: see what it has left with htcd get-output %s", in.Name, proc, ref.Name, left, ref.Name)
+			return failed(
+				"%s: job %d of the HTCJob %s has left no file %q: see what it has left with htcd get-output %s",
+				in.Name,
+				proc,
+				ref.Name,
+				left,
+				ref.Name,
+			)
 		case errors.Is(err, output.ErrNotRegular):
-			return failed("%s: %q of job %d of the HTCJob %s is no file: name files, or pack the directory into one", in.Name, left, proc, ref.Name)
+			return failed(
+				"%s: %q of job %d of the HTCJob %s is no file: name files, or pack the directory into one",
+				in.Name,
+				left,
+				proc,
+				ref.Name,
+			)
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		r.files = append(r.files, file{path: at, mode: 0o644, size: size, open: func() (io.ReadCloser, error) { return open() }})
+		r.files = append(
+			r.files,
+			file{path: at, mode: 0o644, size: size, open: func() (io.ReadCloser, error) { return open() }},
+		)
 		return nil
 	}
 	switch {
@@ -284,7 +329,12 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 			case left == "":
 				continue
 			case !isPath(left):
-				return schedd.Refusal("spec.inputs: %s: job %d: path %q: expected a relative path without '.', '..' and control characters", in.Name, proc, left)
+				return schedd.Refusal(
+					"spec.inputs: %s: job %d: path %q: expected a relative path without '.', '..' and control characters",
+					in.Name,
+					proc,
+					left,
+				)
 			}
 			of := proc
 			if !ofSame(in) && ref.Proc != nil {
@@ -342,9 +392,20 @@ func (r *Ready) fits(most int64, queue int) error {
 	const instead = "let the jobs fetch it by a URL or from a shared file system, or make it several HTCJobs"
 	switch {
 	case most > 0 && total > most:
-		return schedd.Refusal("spec.inputs: %d MiB, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): %s", (total+1<<20-1)>>20, queue, most>>20, instead)
+		return schedd.Refusal(
+			"spec.inputs: %d MiB, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): %s",
+			(total+1<<20-1)>>20,
+			queue,
+			most>>20,
+			instead,
+		)
 	case count > maxFiles:
-		return schedd.Refusal("spec.inputs: %d files, counted for each of %d jobs, are more than the %d that one HTCJob may bring: pack them into one, or make it several HTCJobs", count, queue, maxFiles)
+		return schedd.Refusal(
+			"spec.inputs: %d files, counted for each of %d jobs, are more than the %d that one HTCJob may bring: pack them into one, or make it several HTCJobs",
+			count,
+			queue,
+			maxFiles,
+		)
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ const (
 	Unkept                  // it has ended, and its output was not kept, as that of its next attempt will not be
 )
 
-// Source is an HTCJob whose output others need. It is comparable: two equal values mean that nothing has changed for them.
+// Source is an HTCJob whose output others need. It is comparable: two equal values mean that nothing has changed for
+// them.
 type Source struct {
 	UID     string
 	Stand   Stand
@@ -40,7 +41,11 @@ func Judge(name string, job *v1alpha1.HTCJob) Source {
 	if job == nil {
 		return Source{Why: fmt.Sprintf("there is no HTCJob %s in this namespace", name)}
 	}
-	s := Source{UID: string(job.UID), Attempt: int(job.Status.Attempt), Procs: int(job.Status.Succeeded + job.Status.Failed)}
+	s := Source{
+		UID:     string(job.UID),
+		Attempt: int(job.Status.Attempt),
+		Procs:   int(job.Status.Succeeded + job.Status.Failed),
+	}
 	is := func(stand Stand, format string, args ...any) Source {
 		s.Stand, s.Why = stand, "the HTCJob "+name+" "+fmt.Sprintf(format, args...)
 		return s

@@ -38,8 +38,9 @@ const listedSize = 128
 
 func (f file) shared() bool { return strings.HasPrefix(f.path, shared+"/") }
 
-// Stage writes the inputs into the directory of a run, replacing any that are there, and returns their digest. The manifest
-// is written last: without it the files do not count. It ends early, like the opened sources, with the context that Resolve had.
+// Stage writes the inputs into the directory of a run, replacing any that are there, and returns their digest. The
+// manifest is written last: without it the files do not count. It ends early, like the opened sources, with the context
+// that Resolve had.
 func (r *Ready) Stage(dir string) (digest string, err error) {
 	defer func() { err = stopped(r.ctx, err) }()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -115,11 +116,18 @@ func (f file) write(ctx context.Context, name string) (sum string, err error) {
 		defer source.Close()
 		from = source
 	}
-	err = os.MkdirAll(filepath.Dir(name), 0o755) // #nosec G301 -- below a directory of mode 0700; jobs get it with this mode
+	err = os.MkdirAll(
+		filepath.Dir(name),
+		0o755,
+	) // #nosec G301 -- below a directory of mode 0700; jobs get it with this mode
 	if err != nil {
 		return "", err
 	}
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode) // #nosec G304 -- a checked name in a run's directory
+	to, err := os.OpenFile(
+		name,
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		f.mode,
+	) // #nosec G304 -- a checked name in a run's directory
 	if err != nil {
 		return "", err
 	}

@@ -9,8 +9,8 @@ import (
 // ErrStopped is the error of a staging that was stopped.
 var ErrStopped = errors.New("the inputs are no longer needed as they were")
 
-// Stagings stops stagings whose HTCJob has changed meanwhile. Its methods may be called by several goroutines; a key has one staging
-// at a time.
+// Stagings stops stagings whose HTCJob has changed meanwhile. Its methods may be called by several goroutines; a key
+// has one staging at a time.
 type Stagings struct {
 	mu     sync.Mutex
 	stop   map[string]context.CancelCauseFunc

@@ -10,9 +10,14 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// Table reads the table that spec.itemsFrom names and returns it with its digest. Its errors are *Waiting, or passing ones of
-// the apiserver.
-func Table(ctx context.Context, maps ConfigMaps, namespace string, from v1alpha1.ItemsFrom) (text []byte, digest string, err error) {
+// Table reads the table that spec.itemsFrom names and returns it with its digest. Its errors are *Waiting, or passing
+// ones of the apiserver.
+func Table(
+	ctx context.Context,
+	maps ConfigMaps,
+	namespace string,
+	from v1alpha1.ItemsFrom,
+) (text []byte, digest string, err error) {
 	read := reading{ctx: ctx, maps: maps, namespace: namespace}
 	f, err := read.configMap(from.ConfigMapKeyRef)
 	if w, waits := errors.AsType[*Waiting](err); waits {

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Together makes one of inputs that were resolved each for itself, for the jobs of a DAG. Each has a directory of its own in
-// schedd.InputsDir, by its name, in place of that for all procs; all jobs that get it are given the one copy.
+// Together makes one of inputs that were resolved each for itself, for the jobs of a DAG. Each has a directory of its
+// own in schedd.InputsDir, by its name, in place of that for all procs; all jobs that get it are given the one copy.
 func Together(ctx context.Context, parts map[string]*Ready, most int64) (*Ready, error) {
 	all := &Ready{ctx: ctx}
 	for name, part := range parts {
@@ -27,10 +27,17 @@ func Together(ctx context.Context, parts map[string]*Ready, most int64) (*Ready,
 	slices.Sort(all.fetches)
 	switch {
 	case most > 0 && all.bytes > most:
-		return nil, schedd.Refusal("the inputs of the steps have %d MiB together, more than the %d MiB that one workflow may bring here (--max-input): let the jobs fetch them by a URL or from a shared file system",
-			(all.bytes+1<<20-1)>>20, most>>20)
+		return nil, schedd.Refusal(
+			"the inputs of the steps have %d MiB together, more than the %d MiB that one workflow may bring here (--max-input): let the jobs fetch them by a URL or from a shared file system",
+			(all.bytes+1<<20-1)>>20,
+			most>>20,
+		)
 	case len(all.files) > maxFiles:
-		return nil, schedd.Refusal("the inputs of the steps are %d files, more than the %d that one workflow may bring: pack them into one", len(all.files), maxFiles)
+		return nil, schedd.Refusal(
+			"the inputs of the steps are %d files, more than the %d that one workflow may bring: pack them into one",
+			len(all.files),
+			maxFiles,
+		)
 	}
 	return all, nil
 }

@@ -27,7 +27,11 @@ func (u upload) at(name string) error {
 }
 
 func noUpload(name string) error {
-	return waiting(ReasonUploadNotFound, "there is no upload %s in this namespace: make it with htcd upload FILE, or htcd submit --input", name)
+	return waiting(
+		ReasonUploadNotFound,
+		"there is no upload %s in this namespace: make it with htcd upload FILE, or htcd submit --input",
+		name,
+	)
 }
 
 // upload finds one.

@@ -13,9 +13,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Backup copies the ledger in the file at path, which others may be writing meanwhile, to the file at to, and checks the copy. What
-// was at to stays until the copy is complete, checked and on disk; then the copy takes its place. Commits wait while pages are
-// copied, all in one pass: a pass in parts would begin again after each commit.
+// Backup copies the ledger in the file at path, which others may be writing meanwhile, to the file at to, and checks
+// the copy. What was at to stays until the copy is complete, checked and on disk; then the copy takes its place.
+// Commits wait while pages are copied, all in one pass: a pass in parts would begin again after each commit.
 func Backup(ctx context.Context, path, to string) error {
 	if err := backup(ctx, path, to); err != nil {
 		return fmt.Errorf("back up ledger %s: %w", path, classify(err))
@@ -42,8 +42,8 @@ func backup(ctx context.Context, path, to string) error {
 	}, nil)
 }
 
-// replace has a file beside to filled, and puts it on disk and then in the place of to. Before that last step it calls before, unless
-// that is nil.
+// replace has a file beside to filled, and puts it on disk and then in the place of to. Before that last step it calls
+// before, unless that is nil.
 func replace(to string, fill func(part string) error, before func() error) (err error) {
 	part, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*"+PartSuffix)
 	if err != nil {

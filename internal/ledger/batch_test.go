@@ -90,7 +90,10 @@ func TestAPanicReachesItsCallerOnly(t *testing.T) {
 func TestAFullDiskFailsTheWholeBatchAndPasses(t *testing.T) {
 	l, _ := openTemp(t)
 	mustWrite(t, l, insertRun("before"))
-	_, err := l.writer.sql.ExecContext(context.Background(), `PRAGMA max_page_count = 1`) // SQLite makes it the present size
+	_, err := l.writer.sql.ExecContext(
+		context.Background(),
+		`PRAGMA max_page_count = 1`,
+	) // SQLite makes it the present size
 	require.NoError(t, err)
 	big := testRun("big")
 	big.Message = string(make([]byte, 1<<20))

@@ -15,8 +15,9 @@ type Carried struct {
 	Node   int // its number there
 }
 
-// CarryNodes makes nodes of a DAG, which has just been inserted, what they have become in earlier DAGs of the same workflow, with their results and
-// what has been pushed of them to where the new DAG pushes, too. Their output is here. Its destinations must have been set. ErrNotFound if one of them is not there, or has not succeeded.
+// CarryNodes makes nodes of a DAG, which has just been inserted, what they have become in earlier DAGs of the same
+// workflow, with their results and what has been pushed of them to where the new DAG pushes, too. Their output is here.
+// Its destinations must have been set. ErrNotFound if one of them is not there, or has not succeeded.
 func (tx *Tx) CarryNodes(r Run, nodes []Carried) error {
 	for from := 0; from < len(nodes); from += nodesAtOnce {
 		if err := tx.carry(r, nodes[from:min(from+nodesAtOnce, len(nodes))]); err != nil {
@@ -36,10 +37,18 @@ func (tx *Tx) carry(r Run, some []Carried) error {
 		return err
 	}
 	for _, c := range some {
-		err := tx.change(`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
+		err := tx.change(
+			`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
 			message = o.message, source = '`+SourceCarried+`', changed = o.changed, checked = o.checked, fetched = ? FROM nodes o
 			WHERE nodes.run = `+runID+` AND nodes.node = ? AND o.run = `+runID+` AND o.node = ? AND o.status = 4`,
-			int(IsFetched), r.UID, r.Attempt, c.Number, r.UID, c.From, c.Node)
+			int(IsFetched),
+			r.UID,
+			r.Attempt,
+			c.Number,
+			r.UID,
+			c.From,
+			c.Node,
+		)
 		if err != nil {
 			return err
 		}
@@ -84,7 +93,13 @@ func (tx *Tx) carryResults(r Run, triples, earlier string) error {
 
 // AllCarried reports whether no node of a DAG has run in it.
 func (tx *Tx) AllCarried(uid string, attempt int) (all bool, err error) {
-	err = tx.queryRow(`SELECT NOT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND source <> '`+SourceCarried+`')`, uid, attempt).Scan(&all)
+	err = tx.queryRow(
+		`SELECT NOT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND source <> '`+SourceCarried+`')`,
+		uid,
+		attempt,
+	).Scan(
+		&all,
+	)
 	if err != nil {
 		return false, fmt.Errorf("whether run %s attempt %d has nodes of its own: %w", uid, attempt, err)
 	}

@@ -31,7 +31,11 @@ func TestNodesAreCarriedOver(t *testing.T) {
 	mustRead(t, l, func(tx *Tx) error {
 		n, err := tx.Node("u1", 2, 3)
 		require.NoError(t, err)
-		require.Equal(t, []any{100, StatusSucceeded, SourceCarried, "Completed"}, []any{n.Cluster, n.Status, n.Source, n.Reason})
+		require.Equal(
+			t,
+			[]any{100, StatusSucceeded, SourceCarried, "Completed"},
+			[]any{n.Cluster, n.Status, n.Source, n.Reason},
+		)
 		counts, err := tx.NodeCounts("u1", 2)
 		require.NoError(t, err)
 		require.Equal(t, 1, counts[0].Succeeded)
@@ -40,7 +44,14 @@ func TestNodesAreCarriedOver(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, all)
 		var value float64
-		require.NoError(t, tx.queryRow(`SELECT v.value FROM results v JOIN runs r ON r.id = v.run WHERE r.attempt = 2 AND v.node = 3`).Scan(&value))
+		require.NoError(
+			t,
+			tx.queryRow(
+				`SELECT v.value FROM results v JOIN runs r ON r.id = v.run WHERE r.attempt = 2 AND v.node = 3`,
+			).Scan(
+				&value,
+			),
+		)
 		require.Equal(t, 1.5, value)
 		unfetched, err := tx.NodesToFetch("u1", 2, 10)
 		require.NoError(t, err)
@@ -50,8 +61,17 @@ func TestNodesAreCarriedOver(t *testing.T) {
 		require.False(t, some)
 		return nil
 	})
-	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) }), ErrNotFound, "it has failed")
-	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 7, Node: 0}}) }), ErrNotFound)
+	require.ErrorIs(
+		t,
+		l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) }),
+		ErrNotFound,
+		"it has failed",
+	)
+	require.ErrorIs(
+		t,
+		l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 7, Node: 0}}) }),
+		ErrNotFound,
+	)
 }
 
 func TestWhatHasBeenPushedOfCarriedNodesIsNotPushedAgain(t *testing.T) {
@@ -66,7 +86,14 @@ func TestWhatHasBeenPushedOfCarriedNodesIsNotPushedAgain(t *testing.T) {
 		require.NoError(t, tx.SetDestinations("u1", 1, to("r/a", "r/b")))
 		require.NoError(t, tx.ExpectNodePushes("u1", 1, ""))
 		for step, node := range []int{0, 1} { // not node 3
-			require.NoError(t, tx.SetWritten("u1", 1, Written{Destination: Destination{Number: step}, Proc: node, Size: 7, Digest: "sha256:7", Push: Pushed}))
+			require.NoError(
+				t,
+				tx.SetWritten(
+					"u1",
+					1,
+					Written{Destination: Destination{Number: step}, Proc: node, Size: 7, Digest: "sha256:7", Push: Pushed},
+				),
+			)
 		}
 		return nil
 	})

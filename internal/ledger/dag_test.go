@@ -87,7 +87,11 @@ func TestADAGIsSettledWhenHTCondorHasConfirmedAllOfIt(t *testing.T) {
 	end := func(n *Node) {
 		n.Cluster, n.Status, n.ExitCode, n.Source = 92+n.Number, StatusSucceeded, &code, "callback"
 	}
-	set(t, l, map[int]func(*Node){0: end, 1: end, 2: end, 3: func(n *Node) { n.Status, n.Source = StatusFutile, "crosscheck" }})
+	set(
+		t,
+		l,
+		map[int]func(*Node){0: end, 1: end, 2: end, 3: func(n *Node) { n.Status, n.Source = StatusFutile, "crosscheck" }},
+	)
 	require.False(t, settled(), "only callbacks have said so")
 	confirm := func(n *Node) { n.Source = "crosscheck" }
 	set(t, l, map[int]func(*Node){0: confirm, 1: confirm, 2: confirm})
@@ -99,7 +103,11 @@ func TestWhatNoJobWasSeenOfEndsWithItsDAG(t *testing.T) {
 	insertDAG(t, l, "u1", 5)
 	// Sequence 0 has succeeded, 1 has failed, of 2 the first job was seen, nothing of 3 and 4.
 	done := func(n *Node) { n.Cluster, n.Status = 100+n.Number, StatusSucceeded }
-	set(t, l, map[int]func(*Node){0: done, 1: done, 2: done, 3: func(n *Node) { n.Cluster, n.Status = 103, StatusFailed }, 6: done})
+	set(
+		t,
+		l,
+		map[int]func(*Node){0: done, 1: done, 2: done, 3: func(n *Node) { n.Cluster, n.Status = 103, StatusFailed }, 6: done},
+	)
 	lost := Verdict{Status: StatusFailed, Reason: "Lost", Message: "why", Source: "crosscheck", At: noon}
 	futile := Verdict{Status: StatusFutile, Reason: "Futile", Source: "crosscheck", At: noon}
 	var counts []int
@@ -173,10 +181,15 @@ func TestAFileWithoutNodesGetsThem(t *testing.T) {
 	job := testRun("job")
 	insert(t, l, job)
 	require.NoError(t, l.Close())
-	_, err := shell(t, path).Exec(`DROP TRIGGER runs_deleted; DROP VIEW attempts; DROP TABLE tolerated; DROP TABLE sequenceTallies; DROP TABLE sequences; DROP TABLE nodeTallies; DROP TABLE nodes; DROP TABLE steps;
+	_, err := shell(
+		t,
+		path,
+	).Exec(
+		`DROP TRIGGER runs_deleted; DROP VIEW attempts; DROP TABLE tolerated; DROP TABLE sequenceTallies; DROP TABLE sequences; DROP TABLE nodeTallies; DROP TABLE nodes; DROP TABLE steps;
 		DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind;
 		ALTER TABLE runs DROP COLUMN account; ALTER TABLE runs DROP COLUMN started; ALTER TABLE runs DROP COLUMN finished;
-		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE runs DROP COLUMN factory; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; PRAGMA user_version = 16`)
+		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE runs DROP COLUMN factory; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; PRAGMA user_version = 16`,
+	)
 	require.NoError(t, err)
 	l, err = Open(context.Background(), path)
 	require.NoError(t, err)

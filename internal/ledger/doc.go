@@ -22,7 +22,8 @@
 // destinations has the outputs of a run that are written elsewhere, to URLs or to registries, and written what
 // each proc has written there, or has still to: the work that survives a restart.
 //
-// history has the attempts whose rows were deleted, one row each, which a trigger writes. The view attempts shows the same of those that are there.
+// history has the attempts whose rows were deleted, one row each, which a trigger writes. The view attempts shows the
+// same of those that are there.
 //
 // # The life of a row
 //
@@ -33,8 +34,9 @@
 //	UpdateRun     ended, later confirmed       when the last proc has ended
 //	DeleteRuns    all rows of the HTCJob       when the HTCJob is deleted
 //
-// An attempt that sends only some procs has its own rows of the others from the beginning: CarryProcs copies them, in one Write with InsertRun, from the
-// attempt before. runs.sent says which number each proc of its cluster has, before anything is sent.
+// An attempt that sends only some procs has its own rows of the others from the beginning: CarryProcs copies them, in
+// one Write with InsertRun, from the attempt before. runs.sent says which number each proc of its cluster has, before
+// anything is sent.
 //
 // A refused description ends at state Refused without procs.
 //
@@ -68,8 +70,9 @@
 //
 // # Space
 //
-// The file gives the space of deleted rows back (auto_vacuum=INCREMENTAL; space.go): VACUUM would keep all writers out for as long as it
-// takes, and needs room twice the file. An older file is prepared once, by Open. Where the volume has no room for that it stays as it is, since nothing depends on it.
+// The file gives the space of deleted rows back (auto_vacuum=INCREMENTAL; space.go): VACUUM would keep all writers out
+// for as long as it takes, and needs room twice the file. An older file is prepared once, by Open. Where the volume has
+// no room for that it stays as it is, since nothing depends on it.
 //
 // # Damage
 //

@@ -90,5 +90,9 @@ func free(dir string) string {
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return "and its free space is unknown: " + err.Error()
 	}
-	return fmt.Sprintf("%d KiB are free in %s", int64(stat.Bavail)*stat.Bsize>>10, dir) // #nosec G115 -- no volume has 8 EiB
+	return fmt.Sprintf(
+		"%d KiB are free in %s",
+		int64(stat.Bavail)*stat.Bsize>>10,
+		dir,
+	) // #nosec G115 -- no volume has 8 EiB
 }

@@ -46,8 +46,8 @@ func (p Past) Key() PastKey { return PastKey{p.Created, p.UID, p.Attempt} }
 const pastColumns = `kind, namespace, name, uid, attempt, account, pool, schedd, cluster, state, reason,
 	created, submitted, started, finished, ended, usage, gone, jobs, succeeded, failed`
 
-// History returns the attempts that match f, of both kinds, the newest first. What is there and what is gone is read by an index each, so a page costs the same
-// however many there are.
+// History returns the attempts that match f, of both kinds, the newest first. What is there and what is gone is read by
+// an index each, so a page costs the same however many there are.
 func (tx *Tx) History(f PastFilter) ([]Past, error) {
 	where, args := []string{"created >= ?"}, []any{millis(f.Since)}
 	if f.Namespace != "" {
@@ -68,8 +68,29 @@ func (tx *Tx) History(f PastFilter) ([]Past, error) {
 	err := tx.query(func(row scanner) error {
 		var p Past
 		var at [6]int64
-		err := row.Scan(&p.Kind, &p.Namespace, &p.Name, &p.UID, &p.Attempt, &p.Account, &p.Pool, &p.Schedd, &p.Cluster, &p.State, &p.Reason,
-			&at[0], &at[1], &at[2], &at[3], &at[4], &p.Usage, &at[5], &p.Jobs, &p.Succeeded, &p.Failed)
+		err := row.Scan(
+			&p.Kind,
+			&p.Namespace,
+			&p.Name,
+			&p.UID,
+			&p.Attempt,
+			&p.Account,
+			&p.Pool,
+			&p.Schedd,
+			&p.Cluster,
+			&p.State,
+			&p.Reason,
+			&at[0],
+			&at[1],
+			&at[2],
+			&at[3],
+			&at[4],
+			&p.Usage,
+			&at[5],
+			&p.Jobs,
+			&p.Succeeded,
+			&p.Failed,
+		)
 		for i, into := range []*time.Time{&p.Created, &p.Submitted, &p.Started, &p.Finished, &p.Ended, &p.Gone} {
 			*into = fromMillis(at[i])
 		}
@@ -86,8 +107,9 @@ func (tx *Tx) History(f PastFilter) ([]Past, error) {
 // forgetAtOnce is how many are forgotten in one Write, so that none waits for long.
 const forgetAtOnce = 1000
 
-// ForgetHistory deletes what is gone since before that time, and the oldest beyond so many; more: there is some left to delete. Rows come in the order in which they
-// went, with consecutive numbers, so finding none costs a look at the first and at the last one.
+// ForgetHistory deletes what is gone since before that time, and the oldest beyond so many; more: there is some left to
+// delete. Rows come in the order in which they went, with consecutive numbers, so finding none costs a look at the
+// first and at the last one.
 func (tx *Tx) ForgetHistory(before time.Time, most int) (more bool, err error) {
 	n, err := tx.exec(`DELETE FROM history WHERE rowid IN (SELECT rowid FROM history
 			WHERE rowid <= (SELECT coalesce(max(rowid), 0) FROM history) - ?2

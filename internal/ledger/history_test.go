@@ -28,7 +28,13 @@ func namesOfPast(all []Past) (names []string) {
 func TestWhatIsSaidOfAnAttemptOutlivesItsRows(t *testing.T) {
 	l, _ := openTemp(t)
 	run := testRun("u1")
-	run.Account, run.Pool, run.Started, run.Finished, run.Ended, run.Usage = "alice", "big", noon.Add(time.Minute), noon.Add(time.Hour), noon.Add(2*time.Hour), "{}"
+	run.Account, run.Pool, run.Started, run.Finished, run.Ended, run.Usage = "alice", "big", noon.Add(
+		time.Minute,
+	), noon.Add(
+		time.Hour,
+	), noon.Add(
+		2*time.Hour,
+	), "{}"
 	insert(t, l, run)
 	mustWrite(t, l, func(tx *Tx) error {
 		for proc, status := range []Status{StatusSucceeded, StatusFailed} {
@@ -72,7 +78,11 @@ func TestTheHistoryIsReadInPagesTheNewestFirst(t *testing.T) {
 		}
 	}
 	all := past(t, l, PastFilter{})
-	require.Equal(t, "job9/1 job8/1 job7/1 job6/1 job5/1 job4/1 job3/1 job2/1 job1/1 job0/1", strings.Join(namesOfPast(all), " "))
+	require.Equal(
+		t,
+		"job9/1 job8/1 job7/1 job6/1 job5/1 job4/1 job3/1 job2/1 job1/1 job0/1",
+		strings.Join(namesOfPast(all), " "),
+	)
 	var paged []string
 	for f := (PastFilter{Limit: 3}); ; {
 		page := past(t, l, f)
@@ -84,15 +94,28 @@ func TestTheHistoryIsReadInPagesTheNewestFirst(t *testing.T) {
 		f.Before = &key
 	}
 	require.Equal(t, namesOfPast(all), paged)
-	require.Equal(t, []string{"job9/1", "job6/1"}, namesOfPast(past(t, l, PastFilter{Namespace: "other", Since: noon.Add(2 * time.Hour)})))
-	require.Equal(t, []string{"job9/1", "job6/1", "job3/1", "job0/1"}, namesOfPast(past(t, l, PastFilter{Namespace: "other"})))
+	require.Equal(
+		t,
+		[]string{"job9/1", "job6/1"},
+		namesOfPast(past(t, l, PastFilter{Namespace: "other", Since: noon.Add(2 * time.Hour)})),
+	)
+	require.Equal(
+		t,
+		[]string{"job9/1", "job6/1", "job3/1", "job0/1"},
+		namesOfPast(past(t, l, PastFilter{Namespace: "other"})),
+	)
 }
 
 func TestThePagesOfTheHistoryAreReadByIndexes(t *testing.T) {
 	_, path := openTemp(t)
-	rows, err := shell(t, path).Query(`EXPLAIN QUERY PLAN SELECT name, created, uid, attempt, failed FROM attempts WHERE created >= 5
+	rows, err := shell(
+		t,
+		path,
+	).Query(
+		`EXPLAIN QUERY PLAN SELECT name, created, uid, attempt, failed FROM attempts WHERE created >= 5
 		UNION ALL SELECT name, created, uid, attempt, failed FROM history WHERE created >= 5
-		ORDER BY created DESC, uid DESC, attempt DESC LIMIT 10`)
+		ORDER BY created DESC, uid DESC, attempt DESC LIMIT 10`,
+	)
 	require.NoError(t, err)
 	defer rows.Close()
 	var plan strings.Builder

@@ -13,7 +13,8 @@ func (tx *Tx) RunsIdle() ([]Run, error) {
 		OR EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = runs.id AND t.status = 1 AND t.jobStatus = 1 AND t.n > 0))`)
 }
 
-// FirstIdle returns the id of the first job of a run, or of its nodes, that waits in HTCondor for a slot; "" if there is none.
+// FirstIdle returns the id of the first job of a run, or of its nodes, that waits in HTCondor for a slot; "" if there
+// is none.
 func (tx *Tx) FirstIdle(r Run) (jobID string, err error) {
 	text := `SELECT r.cluster || '.' || p.proc FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.proc LIMIT 1`
 	if r.Kind == Workflows {

@@ -9,8 +9,8 @@ import (
 // ErrWentOn says that another htcd, which led meanwhile, has continued with the run.
 var ErrWentOn = errors.New("another htcd has gone on with this attempt")
 
-// UpdateIntent writes a run only while the ledger has it as an open intent: a process that was suspended before this write
-// and has lost the Lease must not overwrite what the next leader recorded.
+// UpdateIntent writes a run only while the ledger has it as an open intent: a process that was suspended before this
+// write and has lost the Lease must not overwrite what the next leader recorded.
 func (tx *Tx) UpdateIntent(r Run) error {
 	now, err := tx.Run(r.UID, r.Attempt)
 	if err != nil {
@@ -22,7 +22,8 @@ func (tx *Tx) UpdateIntent(r Run) error {
 	return tx.UpdateRun(r)
 }
 
-// Reopen makes a run of which nothing ran an open intent again, without rows of procs. It keeps its cluster until it has another.
+// Reopen makes a run of which nothing ran an open intent again, without rows of procs. It keeps its cluster until it
+// has another.
 func (tx *Tx) Reopen(r Run) error {
 	r.State, r.Ended, r.Submitted, r.Confirmed = Intent, time.Time{}, time.Time{}, false
 	if err := tx.UpdateRun(r); err != nil {

@@ -19,7 +19,8 @@ type Items struct {
 	n      int
 }
 
-// PackItems compresses texts without NUL. It is for use outside of a Write, since it may take a while: 0.1 s for 100,000.
+// PackItems compresses texts without NUL. It is for use outside of a Write, since it may take a while: 0.1 s for
+// 100,000.
 func PackItems(texts []string) Items {
 	packed := Items{n: len(texts)}
 	var compressed bytes.Buffer
@@ -53,7 +54,13 @@ func (tx *Tx) setItems(uid string, attempt int, items Items) error {
 		return err
 	}
 	for i, block := range items.blocks {
-		err := tx.change(`INSERT INTO items (run, first, texts) SELECT id, ?, ? FROM runs WHERE uid = ? AND attempt = ?`, i*perBlock, block, uid, attempt)
+		err := tx.change(
+			`INSERT INTO items (run, first, texts) SELECT id, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+			i*perBlock,
+			block,
+			uid,
+			attempt,
+		)
 		if err != nil {
 			return err
 		}
@@ -65,7 +72,15 @@ func (tx *Tx) setItems(uid string, attempt int, items Items) error {
 func (tx *Tx) Item(uid string, attempt, proc int) (string, error) {
 	var first int
 	var block []byte
-	err := tx.queryRow(`SELECT first, texts FROM items WHERE run = `+runID+` AND first <= ? ORDER BY first DESC LIMIT 1`, uid, attempt, proc).Scan(&first, &block)
+	err := tx.queryRow(
+		`SELECT first, texts FROM items WHERE run = `+runID+` AND first <= ? ORDER BY first DESC LIMIT 1`,
+		uid,
+		attempt,
+		proc,
+	).Scan(
+		&first,
+		&block,
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}

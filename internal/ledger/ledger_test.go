@@ -164,7 +164,9 @@ func TestAFileOfTheFirstOperatorIsCarriedOn(t *testing.T) {
 // dump is the public columns of every row, and uniqid's sum as a fingerprint.
 func dump(t *testing.T, db *sql.DB) []string {
 	t.Helper()
-	rows, err := db.Query(`SELECT quote(htcjobName) || quote(jobId) || quote(status) || quote(tempDir) FROM htcjobs ORDER BY rowid`)
+	rows, err := db.Query(
+		`SELECT quote(htcjobName) || quote(jobId) || quote(status) || quote(tempDir) FROM htcjobs ORDER BY rowid`,
+	)
 	require.NoError(t, err)
 	var all []string
 	require.NoError(t, eachRow(rows, func(row scanner) error {
@@ -182,7 +184,9 @@ func TestAFileOfALaterVersionIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	db := shell(t, path)
-	_, err = db.Exec(`ALTER TABLE htcjobs ADD COLUMN later TEXT; ALTER TABLE runs ADD COLUMN later TEXT; PRAGMA user_version = 99`)
+	_, err = db.Exec(
+		`ALTER TABLE htcjobs ADD COLUMN later TEXT; ALTER TABLE runs ADD COLUMN later TEXT; PRAGMA user_version = 99`,
+	)
 	require.NoError(t, err)
 
 	l, err = Open(context.Background(), path)
@@ -196,7 +200,12 @@ func TestAFileOfALaterVersionIsOpened(t *testing.T) {
 
 func TestWhichRunsOfAnEarlierVersionWereRestored(t *testing.T) {
 	l, path := openTemp(t)
-	runs := map[string]Run{"sent": testRun("sent"), "retried": testRun("retried"), "restored": testRun("restored"), "refused": testRun("refused")}
+	runs := map[string]Run{
+		"sent":     testRun("sent"),
+		"retried":  testRun("retried"),
+		"restored": testRun("restored"),
+		"refused":  testRun("refused"),
+	}
 	for uid, change := range map[string]func(*Run){
 		"retried": func(r *Run) { r.Deferred = true }, "restored": func(r *Run) { r.Deferred, r.TokenHash = true, nil }, "refused": func(r *Run) { r.TokenHash = nil },
 	} {
@@ -208,9 +217,14 @@ func TestWhichRunsOfAnEarlierVersionWereRestored(t *testing.T) {
 		mustWrite(t, l, func(tx *Tx) error { return tx.InsertRun(r) })
 	}
 	require.NoError(t, l.Close())
-	_, err := shell(t, path).Exec(`DROP TRIGGER runs_deleted; DROP VIEW attempts; ALTER TABLE runs DROP COLUMN restored; ALTER TABLE runs DROP COLUMN inputsDigest; ALTER TABLE runs DROP COLUMN secretInputs; ALTER TABLE runs DROP COLUMN itemsDigest; DROP INDEX runs_pool; ALTER TABLE runs DROP COLUMN pool; ALTER TABLE runs DROP COLUMN poolSpec; ALTER TABLE runs DROP COLUMN effective; DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind; DROP INDEX nodes_unfetched; ALTER TABLE nodes DROP COLUMN fetched;
+	_, err := shell(
+		t,
+		path,
+	).Exec(
+		`DROP TRIGGER runs_deleted; DROP VIEW attempts; ALTER TABLE runs DROP COLUMN restored; ALTER TABLE runs DROP COLUMN inputsDigest; ALTER TABLE runs DROP COLUMN secretInputs; ALTER TABLE runs DROP COLUMN itemsDigest; DROP INDEX runs_pool; ALTER TABLE runs DROP COLUMN pool; ALTER TABLE runs DROP COLUMN poolSpec; ALTER TABLE runs DROP COLUMN effective; DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind; DROP INDEX nodes_unfetched; ALTER TABLE nodes DROP COLUMN fetched;
 		ALTER TABLE runs DROP COLUMN account; ALTER TABLE runs DROP COLUMN started; ALTER TABLE runs DROP COLUMN finished;
-		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; ALTER TABLE nodes DROP COLUMN name; ALTER TABLE steps DROP COLUMN effective; ALTER TABLE runs DROP COLUMN factory; PRAGMA user_version = 8`)
+		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; ALTER TABLE nodes DROP COLUMN name; ALTER TABLE steps DROP COLUMN effective; ALTER TABLE runs DROP COLUMN factory; PRAGMA user_version = 8`,
+	)
 	require.NoError(t, err)
 
 	l, err = Open(context.Background(), path)

@@ -59,7 +59,11 @@ func TestProcsThatAFactoryDoesNotMakeEnd(t *testing.T) {
 		calls, more := 0, true
 		for ; more; calls++ {
 			mustWrite(t, l, func(tx *Tx) (err error) {
-				more, err = tx.EndUnmade(run, 3, Proc{Status: StatusFailed, Reason: "Suspended", Message: "m", Source: "s", Changed: noon})
+				more, err = tx.EndUnmade(
+					run,
+					3,
+					Proc{Status: StatusFailed, Reason: "Suspended", Message: "m", Source: "s", Changed: noon},
+				)
 				return err
 			})
 		}
@@ -75,7 +79,8 @@ func TestProcsThatAFactoryDoesNotMakeEnd(t *testing.T) {
 	}
 }
 
-// Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have cost: this would take an hour.
+// Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have
+// cost: this would take an hour.
 func TestAFactoryOfManyJobsGetsItsRowsOneByOne(t *testing.T) {
 	const many, more = 20_000, 200
 	for _, sent := range []string{"", fmt.Sprintf("5-%d", 5+2*many)} {

@@ -18,8 +18,8 @@ type Place struct {
 	Label    string // what the node is called within its step; empty: Sequence and Item say it
 }
 
-// Node is one job of a DAG, and its place. Its Proc is as that of an HTCJob, except that its cluster is its own, 0 while no job of it
-// was seen, and its number always 0; Name is that of the workflow.
+// Node is one job of a DAG, and its place. Its Proc is as that of an HTCJob, except that its cluster is its own, 0
+// while no job of it was seen, and its number always 0; Name is that of the workflow.
 type Node struct {
 	Proc
 	Place
@@ -32,8 +32,8 @@ type Node struct {
 // Waiting reports whether no job of the node was seen yet.
 func (n Node) Waiting() bool { return n.Status == StatusOpen && n.Cluster == 0 }
 
-// StatusFutile is that of a node that will never run to its end, because one before it failed or its DAG was removed. One that htcd removed
-// while it ran has a cluster.
+// StatusFutile is that of a node that will never run to its end, because one before it failed or its DAG was removed.
+// One that htcd removed while it ran has a cluster.
 const StatusFutile Status = 8
 
 // NodeState is what a node does, in a word.
@@ -49,7 +49,8 @@ const (
 	NodeFutile  NodeState = "futile"
 )
 
-// nodeStates are the conditions for each state. Codes are written out, not bound, so that the partial indexes can serve.
+// nodeStates are the conditions for each state. Codes are written out, not bound, so that the partial indexes can
+// serve.
 var nodeStates = map[NodeState]string{
 	NodeWaiting: `p.status = 1 AND p.jobStatus NOT IN (1, 2, 5, 6, 7)`,
 	NodeIdle:    `p.status = 1 AND p.jobStatus = 1`,
@@ -106,8 +107,8 @@ const (
 // nodesAtOnce is how many are inserted by one statement.
 const nodesAtOnce = 1000
 
-// InsertNodes adds the steps of a DAG and its nodes, numbered from 0, all waiting, dated r.Created. r must be in the ledger
-// (ErrNotFound) and be of a workflow; ErrExists if it already has nodes.
+// InsertNodes adds the steps of a DAG and its nodes, numbered from 0, all waiting, dated r.Created. r must be in the
+// ledger (ErrNotFound) and be of a workflow; ErrExists if it already has nodes.
 func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) error {
 	if err := tx.insertNodes(r, steps, nodes); err != nil {
 		return fmt.Errorf("insert %d nodes of run %s attempt %d: %w", len(nodes), r.UID, r.Attempt, err)
@@ -118,8 +119,15 @@ func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) error {
 func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 	var id int64
 	var there bool
-	err := tx.queryRow(`SELECT id, EXISTS (SELECT 1 FROM nodes WHERE run = runs.id) FROM runs WHERE uid = ? AND attempt = ? AND kind = ?`,
-		r.UID, r.Attempt, string(Workflows)).Scan(&id, &there)
+	err := tx.queryRow(
+		`SELECT id, EXISTS (SELECT 1 FROM nodes WHERE run = runs.id) FROM runs WHERE uid = ? AND attempt = ? AND kind = ?`,
+		r.UID,
+		r.Attempt,
+		string(Workflows),
+	).Scan(
+		&id,
+		&there,
+	)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return ErrNotFound
@@ -167,14 +175,31 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 	return tx.tallyNodes(id)
 }
 
-// UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc except Fetched; the output of a node that is open
-// again is to be fetched again. ErrNotFound if there is no such row.
+// UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc except Fetched; the output of a
+// node that is open again is to be fetched again. ErrNotFound if there is no such row.
 func (tx *Tx) UpdateNode(n Node) error {
-	err := tx.change(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+	err := tx.change(
+		`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
 		WHERE run = `+runID+` AND node = ?`,
-		n.Cluster, n.Claimed, int(n.Status), n.JobStatus, n.ExitCode, n.Signal, n.Reason, n.Message, n.Source, n.Absent,
-		millis(n.Changed), millis(n.Checked), n.Stderr, int(n.Status), n.UID, n.Attempt, n.Number)
+		n.Cluster,
+		n.Claimed,
+		int(n.Status),
+		n.JobStatus,
+		n.ExitCode,
+		n.Signal,
+		n.Reason,
+		n.Message,
+		n.Source,
+		n.Absent,
+		millis(n.Changed),
+		millis(n.Checked),
+		n.Stderr,
+		int(n.Status),
+		n.UID,
+		n.Attempt,
+		n.Number,
+	)
 	if err != nil {
 		return fmt.Errorf("update node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
 	}
@@ -250,9 +275,34 @@ func (f NodeFilter) where(args []any) (string, []any) {
 func scanNode(row scanner) (Node, error) {
 	var n Node
 	var changed, checked int64
-	err := row.Scan(&n.UID, &n.Attempt, &n.Namespace, &n.Name, &n.Cluster, &n.Proc.Proc, &n.Status, &n.JobStatus, &n.ExitCode, &n.Signal,
-		&n.Reason, &n.Message, &n.Source, &n.Absent, &changed, &checked, &n.Fetched, &n.Stderr,
-		&n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.Label, &n.StepName, &n.Deferred)
+	err := row.Scan(
+		&n.UID,
+		&n.Attempt,
+		&n.Namespace,
+		&n.Name,
+		&n.Cluster,
+		&n.Proc.Proc,
+		&n.Status,
+		&n.JobStatus,
+		&n.ExitCode,
+		&n.Signal,
+		&n.Reason,
+		&n.Message,
+		&n.Source,
+		&n.Absent,
+		&changed,
+		&checked,
+		&n.Fetched,
+		&n.Stderr,
+		&n.Claimed,
+		&n.Number,
+		&n.Step,
+		&n.Sequence,
+		&n.Item,
+		&n.Label,
+		&n.StepName,
+		&n.Deferred,
+	)
 	n.Changed, n.Checked = fromMillis(changed), fromMillis(checked)
 	return n, err
 }

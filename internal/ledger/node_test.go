@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// testDAG is a run of a workflow of sequences of two steps, the second of which has two jobs, and one job for all of them.
+// testDAG is a run of a workflow of sequences of two steps, the second of which has two jobs, and one job for all of
+// them.
 func testDAG(uid string, sequences int) (Run, []Step, []Place) {
 	r := testRun(uid)
 	r.Kind, r.Procs, r.Cluster = Workflows, 1, 91
@@ -17,8 +18,15 @@ func testDAG(uid string, sequences int) (Run, []Step, []Place) {
 	for s := range sequences {
 		nodes = append(nodes, Place{Sequence: s}, Place{Step: 1, Sequence: s}, Place{Step: 1, Sequence: s, Item: 1})
 	}
-	return r, []Step{{Number: 0, Name: "generate"}, {Number: 1, Name: "simulate", Deferred: true}, {Number: 2, Name: "plot"}},
-		append(nodes, Place{Step: 2, Sequence: AllSequences})
+	return r, []Step{
+			{Number: 0, Name: "generate"},
+			{Number: 1, Name: "simulate", Deferred: true},
+			{Number: 2, Name: "plot"},
+		},
+		append(
+			nodes,
+			Place{Step: 2, Sequence: AllSequences},
+		)
 }
 
 func insertDAG(tb testing.TB, l *Ledger, uid string, sequences int) Run {
@@ -66,7 +74,11 @@ func TestANodeComesBackAsItWent(t *testing.T) {
 		require.Equal(t, want, got)
 		require.True(t, got.Waiting())
 		steps, _ := tx.Steps("u1", 1)
-		require.Equal(t, []Step{{0, "generate", false, "", 0}, {1, "simulate", true, "", 0}, {2, "plot", false, "", 0}}, steps)
+		require.Equal(
+			t,
+			[]Step{{0, "generate", false, "", 0}, {1, "simulate", true, "", 0}, {2, "plot", false, "", 0}},
+			steps,
+		)
 		return err
 	})
 	exit, signal := 3, 9
@@ -111,7 +123,11 @@ func TestNodesAreInsertedOnceAndWithTheirSteps(t *testing.T) {
 		"a node has a step of the DAG": {r, steps[:2], nodes, "node 3 is of step 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.ErrorContains(t, l.Write(t.Context(), func(tx *Tx) error { return tx.InsertNodes(tt.run, tt.steps, tt.nodes) }), tt.want)
+			require.ErrorContains(
+				t,
+				l.Write(t.Context(), func(tx *Tx) error { return tx.InsertNodes(tt.run, tt.steps, tt.nodes) }),
+				tt.want,
+			)
 		})
 	}
 	mustWrite(t, l, func(tx *Tx) error { return tx.InsertNodes(r, steps, nodes) })
@@ -166,7 +182,13 @@ func TestNodesAreFiltered(t *testing.T) {
 	}
 	mustRead(t, l, func(tx *Tx) error {
 		unchanged := map[int][2]int{}
-		err := tx.UnchangedNodes("u1", 1, 0, 9, func(number, cluster, jobStatus int) { unchanged[number] = [2]int{cluster, jobStatus} })
+		err := tx.UnchangedNodes(
+			"u1",
+			1,
+			0,
+			9,
+			func(number, cluster, jobStatus int) { unchanged[number] = [2]int{cluster, jobStatus} },
+		)
 		require.Equal(t, map[int][2]int{1: {92, jobIdle}, 2: {93, jobTransferring}}, unchanged)
 		return err
 	})
@@ -216,7 +238,11 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 			return err
 		})
 	}
-	set(t, l, map[int]func(*Node){3: func(n *Node) { n.Status = StatusSucceeded }, 4: func(n *Node) { n.Status = StatusOpen }})
+	set(
+		t,
+		l,
+		map[int]func(*Node){3: func(n *Node) { n.Status = StatusSucceeded }, 4: func(n *Node) { n.Status = StatusOpen }},
+	)
 	mustRead(t, l, func(tx *Tx) error {
 		sequences, err := tx.SequenceCounts("u1", 1)
 		require.Equal(t, SequenceCounts{Active: 3, Succeeded: 1}, sequences, "what has failed may begin again")
@@ -245,9 +271,15 @@ func TestTriggersCountNodesAsACountOfAllDoes(t *testing.T) {
 		`SELECT status, n, 0, 0 FROM sequenceTallies WHERE n <> 0`:        `SELECT status, count(*), 0, 0 FROM sequences GROUP BY 1`,
 	} {
 		var diff int
-		require.NoError(t, db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+kept+`) EXCEPT SELECT * FROM (`+counted+`))`).Scan(&diff))
+		require.NoError(
+			t,
+			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+kept+`) EXCEPT SELECT * FROM (`+counted+`))`).Scan(&diff),
+		)
 		require.Zero(t, diff, kept)
-		require.NoError(t, db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+counted+`) EXCEPT SELECT * FROM (`+kept+`))`).Scan(&diff))
+		require.NoError(
+			t,
+			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+counted+`) EXCEPT SELECT * FROM (`+kept+`))`).Scan(&diff),
+		)
 		require.Zero(t, diff, counted)
 	}
 }
@@ -301,8 +333,14 @@ func BenchmarkNodesOfALargeDAG(b *testing.B) {
 	b.Run("unchanged", read(func(tx *Tx) error { return tx.UnchangedNodes("u1", 1, 0, 1000, func(int, int, int) {}) }))
 	b.Run("counts", read(func(tx *Tx) error { _, err := tx.NodeCounts("u1", 1); return err }))
 	b.Run("open", read(func(tx *Tx) error { _, err := tx.OpenDAGs(); return err }))
-	b.Run("failures", read(func(tx *Tx) error { _, err := tx.Nodes("u1", 1, NodeFilter{State: NodeFailed, Limit: 10}); return err }))
-	b.Run("page", read(func(tx *Tx) error { _, err := tx.Nodes("u1", 1, NodeFilter{From: 60_000, Limit: 1000}); return err }))
+	b.Run(
+		"failures",
+		read(func(tx *Tx) error { _, err := tx.Nodes("u1", 1, NodeFilter{State: NodeFailed, Limit: 10}); return err }),
+	)
+	b.Run(
+		"page",
+		read(func(tx *Tx) error { _, err := tx.Nodes("u1", 1, NodeFilter{From: 60_000, Limit: 1000}); return err }),
+	)
 	b.Run("update", func(b *testing.B) {
 		i := 0
 		for b.Loop() {
@@ -314,7 +352,10 @@ func BenchmarkNodesOfALargeDAG(b *testing.B) {
 
 func TestSomeNodesOfAStepMayFailInASequence(t *testing.T) {
 	l, _ := openTemp(t)
-	r, steps, nodes := testDAG("u1", 2) // nodes 1 and 2 are of the step that allows a failure, in sequence 0; 4 and 5 in sequence 1
+	r, steps, nodes := testDAG(
+		"u1",
+		2,
+	) // nodes 1 and 2 are of the step that allows a failure, in sequence 0; 4 and 5 in sequence 1
 	steps[1].MayFail = 1
 	insert(t, l, r)
 	mustWrite(t, l, func(tx *Tx) error { return tx.InsertNodes(r, steps, nodes) })

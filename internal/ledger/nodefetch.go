@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// NodesToFetch returns the first nodes of a DAG, limited in number, whose end HTCondor has confirmed and whose output was not fetched.
+// NodesToFetch returns the first nodes of a DAG, limited in number, whose end HTCondor has confirmed and whose output
+// was not fetched.
 func (tx *Tx) NodesToFetch(uid string, attempt, limit int) ([]Node, error) {
 	var nodes []Node
 	err := tx.query(func(row scanner) error {
@@ -20,8 +21,8 @@ func (tx *Tx) NodesToFetch(uid string, attempt, limit int) ([]Node, error) {
 	return nodes, nil
 }
 
-// NodesFetched records that the output of some nodes is here, and that what those of them brought back that have succeeded is to be pushed. Those that are open
-// again, or have another job by now, are left out.
+// NodesFetched records that the output of some nodes is here, and that what those of them brought back that have
+// succeeded is to be pushed. Those that are open again, or have another job by now, are left out.
 func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
 	pairs := make([][2]int, len(nodes))
 	for i, n := range nodes {

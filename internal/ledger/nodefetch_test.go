@@ -18,7 +18,11 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 	}
 	require.Empty(t, fetchable())
 	mustWrite(t, l, func(tx *Tx) error {
-		return tx.SetDestinations("u1", 1, []Destination{{Number: 0, Path: "a", Artifact: "r/m:a"}, {Number: 1, Path: "b", Artifact: "r/m:b"}})
+		return tx.SetDestinations(
+			"u1",
+			1,
+			[]Destination{{Number: 0, Path: "a", Artifact: "r/m:a"}, {Number: 1, Path: "b", Artifact: "r/m:b"}},
+		)
 	})
 	of := func(number int) (n Node) {
 		mustRead(t, l, func(tx *Tx) (err error) { n, err = tx.Node("u1", 1, number); return err })

@@ -55,8 +55,8 @@ func (s NodeSet) Empty() bool { return len(s.words) == 0 }
 // perWaitingPage is how many numbers one question for waiting nodes covers.
 const perWaitingPage = 320 * 32
 
-// WaitingNodes adds to a set the waiting nodes of a DAG, from a number on, one page of them. It returns where the next page begins, 0 after
-// the last.
+// WaitingNodes adds to a set the waiting nodes of a DAG, from a number on, one page of them. It returns where the next
+// page begins, 0 after the last.
 func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (next int, err error) {
 	err = tx.query(func(row scanner) error {
 		var at int
@@ -73,8 +73,14 @@ func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (nex
 		WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.node < ? + 0 AND p.status = 1 AND p.cluster = 0 GROUP BY 1`,
 		uid, attempt, from, from+perWaitingPage)
 	if err == nil {
-		err = tx.queryRow(`SELECT coalesce(min(p.node) / 32 * 32, 0) FROM nodes p WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.status = 1 AND p.cluster = 0`,
-			uid, attempt, from+perWaitingPage).Scan(&next)
+		err = tx.queryRow(
+			`SELECT coalesce(min(p.node) / 32 * 32, 0) FROM nodes p WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.status = 1 AND p.cluster = 0`,
+			uid,
+			attempt,
+			from+perWaitingPage,
+		).Scan(
+			&next,
+		)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("waiting nodes of run %s attempt %d: %w", uid, attempt, err)

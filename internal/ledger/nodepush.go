@@ -2,11 +2,11 @@ package ledger
 
 import "fmt"
 
-// A Destination of a DAG has the number of a step; what its nodes have brought back is pushed there. The Proc of a Written is
-// the number of a node.
+// A Destination of a DAG has the number of a step; what its nodes have brought back is pushed there. The Proc of a
+// Written is the number of a node.
 
-// ExpectNodePushes records that what the nodes of a DAG that have succeeded brought back is to be pushed, or why it cannot be. What is
-// recorded already stays. The output of carried nodes is always here.
+// ExpectNodePushes records that what the nodes of a DAG that have succeeded brought back is to be pushed, or why it
+// cannot be. What is recorded already stays. The output of carried nodes is always here.
 func (tx *Tx) ExpectNodePushes(uid string, attempt int, whyNot string) error {
 	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT n.run, n.step, n.node, -1, '', iif(? = '' OR n.source = '`+SourceCarried+`', 1, 3), iif(n.source = '`+SourceCarried+`', '', ?) FROM nodes n JOIN destinations d ON d.run = n.run AND d.number = n.step
@@ -22,7 +22,9 @@ const selectNodePush = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.si
 
 // NextNodePush is NextPush for a DAG. It returns the node, too.
 func (tx *Tx) NextNodePush(uid string, attempt, from int) (Written, Node, error) {
-	w, err := scanWritten(tx.queryRow(selectNodePush+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from))
+	w, err := scanWritten(
+		tx.queryRow(selectNodePush+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from),
+	)
 	if err != nil {
 		return Written{}, Node{}, fmt.Errorf("next push of DAG %s attempt %d: %w", uid, attempt, err)
 	}
@@ -37,13 +39,24 @@ type PushedNode struct {
 	StepName string
 }
 
-// NodesPushed returns the first artifacts of a DAG, limited in number, that are in their registries, or were about to be when they were last heard of, in the order
-// of their nodes, beginning with the given one.
+// NodesPushed returns the first artifacts of a DAG, limited in number, that are in their registries, or were about to
+// be when they were last heard of, in the order of their nodes, beginning with the given one.
 func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) ([]PushedNode, error) {
 	var all []PushedNode
 	err := tx.query(func(row scanner) error {
 		var p PushedNode
-		err := row.Scan(&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.Label, &p.StepName)
+		err := row.Scan(
+			&p.Number,
+			&p.Artifact,
+			&p.Proc,
+			&p.Digest,
+			&p.Push,
+			&p.Step,
+			&p.Sequence,
+			&p.Item,
+			&p.Label,
+			&p.StepName,
+		)
 		all = append(all, p)
 		return err
 	}, `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, n.name, s.name

@@ -2,8 +2,8 @@ package ledger
 
 import "fmt"
 
-// NodeCounts are nodes by their state. Idle, Running and Held are parts of Active, as is what waits for a node before it or has not been
-// asked about yet.
+// NodeCounts are nodes by their state. Idle, Running and Held are parts of Active, as is what waits for a node before
+// it or has not been asked about yet.
 type NodeCounts struct {
 	Counts
 	Futile int
@@ -25,8 +25,8 @@ type StepCounts struct {
 	NodeCounts
 }
 
-// SequenceCounts are the sequences of a DAG by their state. One of which more nodes have failed than may, or one is futile, has failed; one of which all
-// others have succeeded has succeeded.
+// SequenceCounts are the sequences of a DAG by their state. One of which more nodes have failed than may, or one is
+// futile, has failed; one of which all others have succeeded has succeeded.
 type SequenceCounts struct{ Active, Succeeded, Failed int }
 
 // tallyNodes counts the nodes that were just inserted; from now on triggers do.
@@ -115,18 +115,25 @@ func (tx *Tx) SequenceCounts(uid string, attempt int) (SequenceCounts, error) {
 	return c, nil
 }
 
-// UnconfirmedSequences returns how many of the sequences of a DAG that have succeeded have done so by the word of a callback that HTCondor has not confirmed yet.
+// UnconfirmedSequences returns how many of the sequences of a DAG that have succeeded have done so by the word of a
+// callback that HTCondor has not confirmed yet.
 func (tx *Tx) UnconfirmedSequences(uid string, attempt int) (n int, err error) {
-	err = tx.queryRow(`SELECT count(DISTINCT n.sequence) FROM nodes n JOIN sequences q ON q.run = n.run AND q.sequence = n.sequence
-		WHERE n.run = `+runID+` AND n.status = 4 AND n.source = 'callback' AND q.status = 4`, uid, attempt).Scan(&n)
+	err = tx.queryRow(
+		`SELECT count(DISTINCT n.sequence) FROM nodes n JOIN sequences q ON q.run = n.run AND q.sequence = n.sequence
+		WHERE n.run = `+runID+` AND n.status = 4 AND n.source = 'callback' AND q.status = 4`,
+		uid,
+		attempt,
+	).Scan(
+		&n,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("count unconfirmed sequences of run %s attempt %d: %w", uid, attempt, err)
 	}
 	return n, nil
 }
 
-// Sequences returns the sequences of a DAG that are in a state (StatusOpen, StatusSucceeded or StatusFailed), from a number on and limited in number,
-// in their order.
+// Sequences returns the sequences of a DAG that are in a state (StatusOpen, StatusSucceeded or StatusFailed), from a
+// number on and limited in number, in their order.
 func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) ([]int, error) {
 	var all []int
 	err := tx.query(func(row scanner) error {

@@ -33,7 +33,8 @@ func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
 	return c, nil
 }
 
-// UnfetchedRuns returns the runs of HTCJobs with completed procs whose output is still to be fetched and has a destination.
+// UnfetchedRuns returns the runs of HTCJobs with completed procs whose output is still to be fetched and has a
+// destination.
 func (tx *Tx) UnfetchedRuns() ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {

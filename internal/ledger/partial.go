@@ -28,8 +28,8 @@ func numberOf(sent string, proc int) (int, error) {
 	return number, nil
 }
 
-// Kept returns the numbers of the procs of a run, in order, whose ends can stand: those that have succeeded and, if failed is set, those that
-// have failed for another reason than these.
+// Kept returns the numbers of the procs of a run, in order, whose ends can stand: those that have succeeded and, if
+// failed is set, those that have failed for another reason than these.
 func (tx *Tx) Kept(uid string, attempt int, failed bool, besides ...string) (kept []int, err error) {
 	text, err := json.Marshal(append([]string{}, besides...))
 	if err == nil {
@@ -66,8 +66,9 @@ func (tx *Tx) CountSucceeded(uid string, attempt int, among procset.Set) (n, car
 	return n, carried, nil
 }
 
-// CarryProcs gives a run that sends only some procs, and was just inserted, the rows of the others as they ended in an earlier attempt of the same UID,
-// and what they have written elsewhere to where it writes, too: its destinations must have been set. ErrNotFound if one of them has no end there.
+// CarryProcs gives a run that sends only some procs, and was just inserted, the rows of the others as they ended in an
+// earlier attempt of the same UID, and what they have written elsewhere to where it writes, too: its destinations must
+// have been set. ErrNotFound if one of them has no end there.
 func (tx *Tx) CarryProcs(r Run, from int) error {
 	numbers, err := r.Numbers()
 	if err == nil {
@@ -84,12 +85,20 @@ func (tx *Tx) carryProcs(r Run, from int, numbers procset.Set) error {
 	if err != nil {
 		return err
 	}
-	// A state of 0 would mean that HTCondor is still to be asked. Output that was to be fetched with the earlier attempt only is not there.
-	n, err := tx.exec(`INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, jobStatus, exitCode, exitSignal, reason, message, source, changed, checked, fetched, stderr)
+	// A state of 0 would mean that HTCondor is still to be asked. Output that was to be fetched with the earlier
+	// attempt only is not there.
+	n, err := tx.exec(
+		`INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, jobStatus, exitCode, exitSignal, reason, message, source, changed, checked, fetched, stderr)
 		SELECT htcjobName, jobId, status, tempDir, `+runID+`, proc, iif(jobStatus = 0, 3, jobStatus), exitCode, exitSignal, reason, message, '`+SourceCarried+`', changed, checked,
 			iif(jobStatus = 4 AND fetched = 0, 2, fetched), stderr
 		FROM htcjobs WHERE run = `+runID+` AND status <> 1 AND proc < ? AND proc NOT IN (SELECT value FROM json_each(?))`,
-		r.UID, r.Attempt, r.UID, from, r.Jobs, string(text))
+		r.UID,
+		r.Attempt,
+		r.UID,
+		from,
+		r.Jobs,
+		string(text),
+	)
 	if err != nil {
 		return err
 	}
@@ -106,9 +115,22 @@ func (tx *Tx) carryProcs(r Run, from int, numbers procset.Set) error {
 // RecallProcs gives a run that sends only some procs the rows of others, which the ledger has lost.
 func (tx *Tx) RecallProcs(r Run, kept []Proc) error {
 	for _, p := range kept {
-		_, err := tx.exec(`INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, exitCode, exitSignal, reason, message, source, jobStatus, fetched, stderr)
+		_, err := tx.exec(
+			`INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, exitCode, exitSignal, reason, message, source, jobStatus, fetched, stderr)
 			SELECT name, ?, ?, '', id, ?, ?, ?, ?, ?, '`+SourceCarried+`', ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
-			p.ID, int(p.Status), p.Proc, p.ExitCode, p.Signal, p.Reason, p.Message, p.JobStatus, int(p.Fetched), p.Stderr, r.UID, r.Attempt)
+			p.ID,
+			int(p.Status),
+			p.Proc,
+			p.ExitCode,
+			p.Signal,
+			p.Reason,
+			p.Message,
+			p.JobStatus,
+			int(p.Fetched),
+			p.Stderr,
+			r.UID,
+			r.Attempt,
+		)
 		if err != nil {
 			return fmt.Errorf("recall proc %d of run %s attempt %d: %w", p.Proc, r.UID, r.Attempt, err)
 		}
@@ -142,7 +164,8 @@ func (tx *Tx) CarriedOutput(uid string, attempt int) (procs []int, err error) {
 	return procs, nil
 }
 
-// insertSent is insertProcs for a run that sends only some procs. All of them get rows, though HTCondor may have shown fewer.
+// insertSent is insertProcs for a run that sends only some procs. All of them get rows, though HTCondor may have shown
+// fewer.
 func (tx *Tx) insertSent(r Run, id int64) error {
 	numbers, err := r.Numbers()
 	if err != nil {

@@ -47,7 +47,10 @@ func TestARunThatSendsSomeProcsHasTheOthersFromTheOneBefore(t *testing.T) {
 	second.Attempt, second.State, second.Cluster, second.Sent, second.Procs, second.Jobs = 2, Intent, 0, "1,3", 2, 5
 	mustWrite(t, l, func(tx *Tx) error {
 		require.NoError(t, tx.InsertRun(second))
-		require.NoError(t, tx.SetDestinations("u1", 2, []Destination{to[0], {Number: 1, Path: "b", URL: "https://x/2/{proc}"}}))
+		require.NoError(
+			t,
+			tx.SetDestinations("u1", 2, []Destination{to[0], {Number: 1, Path: "b", URL: "https://x/2/{proc}"}}),
+		)
 		require.NoError(t, tx.CarryProcs(second, 1))
 		second.State, second.Cluster = Submitted, 200
 		require.NoError(t, tx.UpdateRun(second))

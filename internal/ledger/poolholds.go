@@ -9,7 +9,8 @@ const heldByPool = `p.reason = 'PoolSuspended' AND p.run IS NOT NULL AND p.statu
 // nodeHeldByPool is the same for a node, and nodes_pool_holds.
 const nodeHeldByPool = `p.reason = 'PoolSuspended' AND p.status = 1 AND p.jobStatus = 5`
 
-// HeldByPools returns how many procs and nodes of a pool are on hold because it is suspended, by namespace. It reads a row for each.
+// HeldByPools returns how many procs and nodes of a pool are on hold because it is suspended, by namespace. It reads a
+// row for each.
 func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
 	all := map[string]int{}
 	err := tx.query(func(row scanner) error {
@@ -26,14 +27,16 @@ func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
 	return all, nil
 }
 
-// RunsHeldByPools returns the runs of which procs, nodes or the factory are on hold because their pool is, or was, suspended.
+// RunsHeldByPools returns the runs of which procs, nodes or the factory are on hold because their pool is, or was,
+// suspended.
 func (tx *Tx) RunsHeldByPools() ([]Run, error) {
 	return tx.runsWhere(" held by pools", `id IN (SELECT p.run FROM htcjobs p WHERE `+heldByPool+`
 		UNION SELECT p.run FROM nodes p INDEXED BY nodes_pool_holds WHERE `+nodeHeldByPool+`)
 		OR confirmed = 0 AND ended = 0 AND state = 'Submitted' AND reason = '`+FactoryPaused+`' AND message LIKE 'htcd: HTCPool %'`)
 }
 
-// RunsToHold returns the open runs of a pool of which procs or nodes may wait for a slot, or whose DAGMan or factory may send further ones.
+// RunsToHold returns the open runs of a pool of which procs or nodes may wait for a slot, or whose DAGMan or factory
+// may send further ones.
 func (tx *Tx) RunsToHold(pool string) ([]Run, error) {
 	return tx.runsWhere(" of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted' AND (
 		EXISTS (SELECT 1 FROM tallies t WHERE t.run = runs.id AND t.status = 1 AND (t.jobStatus IN (0, 1) OR kind = 'workflow' AND t.jobStatus = 2) AND t.n > 0)

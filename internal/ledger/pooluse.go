@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in HTCondor. An
-// intent counts with all its procs. A proc of which only a callback has said that it has ended may run for another second. Of a DAG only
-// the nodes count that HTCondor has shown in its queue.
+// PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in
+// HTCondor. An intent counts with all its procs. A proc of which only a callback has said that it has ended may run for
+// another second. Of a DAG only the nodes count that HTCondor has shown in its queue.
 type PoolUse struct {
 	Namespace, Collector, Schedd string
 
@@ -30,8 +30,8 @@ const poolUse = `SELECT r.namespace, r.collector, r.schedd, t.status, t.jobStatu
 // Open returns how many there are.
 func (u PoolUse) Open() int { return u.Sending + u.Unseen + u.Idle + u.Running + u.Held + u.Ending }
 
-// PoolUse sums up the open runs of a pool; those of the empty name were sent by way of none. It reads a few rows for each
-// open run.
+// PoolUse sums up the open runs of a pool; those of the empty name were sent by way of none. It reads a few rows for
+// each open run.
 func (tx *Tx) PoolUse(pool string) ([]PoolUse, error) {
 	var all []PoolUse
 	err := tx.query(func(row scanner) error {
@@ -112,7 +112,8 @@ type Sent struct {
 	At    time.Time
 }
 
-// SentSince lists the submissions after a time, oldest first. It reads every run, once for all pools: 100,000 take some 60 ms.
+// SentSince lists the submissions after a time, oldest first. It reads every run, once for all pools: 100,000 take some
+// 60 ms.
 func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
 	var all []Sent
 	err := tx.query(func(row scanner) error {

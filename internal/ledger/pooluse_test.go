@@ -33,8 +33,19 @@ func sentBy(t testing.TB, l *Ledger, pool, namespace, at string, cluster int, pr
 
 func TestTheUseOfAPoolCountsWhatMayStillBeInHTCondor(t *testing.T) {
 	l, _ := openTemp(t)
-	unseen, idle, running, held := Proc{Status: StatusOpen}, Proc{Status: StatusOpen, JobStatus: jobIdle}, Proc{Status: StatusOpen, JobStatus: jobRunning},
-		Proc{Status: StatusOpen, JobStatus: jobHeld}
+	unseen, idle, running, held := Proc{
+		Status: StatusOpen,
+	}, Proc{
+		Status:    StatusOpen,
+		JobStatus: jobIdle,
+	}, Proc{
+		Status:    StatusOpen,
+		JobStatus: jobRunning,
+	},
+		Proc{
+			Status:    StatusOpen,
+			JobStatus: jobHeld,
+		}
 	reported, ended := Proc{Status: StatusFailed, Source: "callback"}, Proc{Status: StatusSucceeded, JobStatus: 4}
 	sentBy(t, l, "grid", "atlas", "one", 1, unseen, idle, idle, running, held, reported, ended)
 	sentBy(t, l, "grid", "atlas", "one", 2, unseen)
@@ -140,7 +151,19 @@ func BenchmarkSentSince(b *testing.B) {
 func TestWhatIsRequestedOfAPoolIsThatOfWhatWaitsOrRuns(t *testing.T) {
 	l, _ := openTemp(t)
 	open := func(at int) Proc { return Proc{Status: StatusOpen, JobStatus: at} }
-	sentBy(t, l, "grid", "atlas", "one", 1, open(0), open(jobIdle), open(jobRunning), open(jobHeld), Proc{Status: StatusSucceeded, JobStatus: 4})
+	sentBy(
+		t,
+		l,
+		"grid",
+		"atlas",
+		"one",
+		1,
+		open(0),
+		open(jobIdle),
+		open(jobRunning),
+		open(jobHeld),
+		Proc{Status: StatusSucceeded, JobStatus: 4},
+	)
 	sentBy(t, l, "other", "cms", "one", 2, open(jobIdle))
 	intent := testRun("intent")
 	intent.Pool, intent.Namespace, intent.State, intent.Procs, intent.Effective = "grid", "cms", Intent, 7, "{}"
@@ -149,13 +172,25 @@ func TestWhatIsRequestedOfAPoolIsThatOfWhatWaitsOrRuns(t *testing.T) {
 	mustWrite(t, l, func(tx *Tx) error {
 		require.NoError(t, tx.InsertRun(intent))
 		require.NoError(t, tx.InsertRun(dag))
-		return tx.InsertNodes(dag, []Step{{Number: 0, Name: "fit", Effective: "fits"}}, []Place{{}, {Sequence: 1}, {Sequence: 2}})
+		return tx.InsertNodes(
+			dag,
+			[]Step{{Number: 0, Name: "fit", Effective: "fits"}},
+			[]Place{{}, {Sequence: 1}, {Sequence: 2}},
+		)
 	})
-	set(t, l, map[int]func(*Node){0: func(n *Node) { n.JobStatus = jobRunning }, 1: func(n *Node) { n.JobStatus = jobHeld }})
+	set(
+		t,
+		l,
+		map[int]func(*Node){0: func(n *Node) { n.JobStatus = jobRunning }, 1: func(n *Node) { n.JobStatus = jobHeld }},
+	)
 	mustRead(t, l, func(tx *Tx) error {
 		all, err := tx.PoolRequests("grid")
 		require.ElementsMatch(t, []PoolRequest{
-			{Namespace: "atlas", Waiting: 1, InUse: 3}, {Namespace: "cms", Effective: "{}", InUse: 7}, {Namespace: "lhcb", Effective: "fits", InUse: 1},
+			{
+				Namespace: "atlas",
+				Waiting:   1,
+				InUse:     3,
+			}, {Namespace: "cms", Effective: "{}", InUse: 7}, {Namespace: "lhcb", Effective: "fits", InUse: 1},
 		}, all)
 		return err
 	})

@@ -134,8 +134,8 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 	return err
 }
 
-// AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet. It costs what it adds: a callback may wait for it,
-// and all others for that.
+// AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet. It costs what it
+// adds: a callback may wait for it, and all others for that.
 func (tx *Tx) AddMade(r Run, made int) error {
 	has, err := tx.rowsMade(r)
 	if err != nil {
@@ -147,8 +147,8 @@ func (tx *Tx) AddMade(r Run, made int) error {
 // mostUnmade is how many rows one EndUnmade adds.
 const mostUnmade = 20_000
 
-// EndUnmade is AddMade for a factory that makes no more jobs, and adds the next rows of those that it has not made, which end as another proc. It returns
-// whether there are more.
+// EndUnmade is AddMade for a factory that makes no more jobs, and adds the next rows of those that it has not made,
+// which end as another proc. It returns whether there are more.
 func (tx *Tx) EndUnmade(r Run, made int, as Proc) (more bool, err error) {
 	if err := tx.AddMade(r, made); err != nil {
 		return false, err
@@ -218,16 +218,26 @@ func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
 	return p, nil
 }
 
-// ProcByJobID finds a proc of an HTCJob by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If two schedds
-// gave the same cluster id to runs of one name, it returns the run with that token, otherwise the newer one: the caller
-// must check the token.
+// ProcByJobID finds a proc of an HTCJob by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If
+// two schedds gave the same cluster id to runs of one name, it returns the run with that token, otherwise the newer
+// one: the caller must check the token.
 func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
 	p, err := Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
 		var uid, sent string
 		var attempt int
-		err = tx.queryRow(`SELECT uid, attempt, sent FROM runs WHERE `+ofHTCJobs+` AND namespace = ? AND name = ? AND cluster = ?
-			ORDER BY tokenHash IS ? DESC, id DESC LIMIT 1`, namespace, name, cluster, tokenHash).Scan(&uid, &attempt, &sent)
+		err = tx.queryRow(
+			`SELECT uid, attempt, sent FROM runs WHERE `+ofHTCJobs+` AND namespace = ? AND name = ? AND cluster = ?
+			ORDER BY tokenHash IS ? DESC, id DESC LIMIT 1`,
+			namespace,
+			name,
+			cluster,
+			tokenHash,
+		).Scan(
+			&uid,
+			&attempt,
+			&sent,
+		)
 		if err == nil {
 			p, err = tx.made(uid, attempt, sent, proc)
 		}
@@ -241,7 +251,8 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 	return p, nil
 }
 
-// made returns the proc that is a cluster's proc, and of which a callback tells: its factory may have made it since HTCondor was asked.
+// made returns the proc that is a cluster's proc, and of which a callback tells: its factory may have made it since
+// HTCondor was asked.
 func (tx *Tx) made(uid string, attempt int, sent string, place int) (Proc, error) {
 	number, err := numberOf(sent, place)
 	if err != nil {
@@ -327,8 +338,28 @@ func (tx *Tx) OpenNumbers(uid string, attempt int) (numbers []int, err error) {
 func scanProc(row scanner) (Proc, error) {
 	var p Proc
 	var changed, checked int64
-	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.ID, &p.Status, &p.JobStatus,
-		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked, &p.Fetched, &p.Stderr, &p.Usage)
+	err := row.Scan(
+		&p.UID,
+		&p.Attempt,
+		&p.Namespace,
+		&p.Name,
+		&p.Cluster,
+		&p.Proc,
+		&p.ID,
+		&p.Status,
+		&p.JobStatus,
+		&p.ExitCode,
+		&p.Signal,
+		&p.Reason,
+		&p.Message,
+		&p.Source,
+		&p.Absent,
+		&changed,
+		&checked,
+		&p.Fetched,
+		&p.Stderr,
+		&p.Usage,
+	)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Proc{}, ErrNotFound
 	}

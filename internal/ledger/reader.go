@@ -53,7 +53,11 @@ func checkVersion(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	if have < len(steps) {
-		return fmt.Errorf("its tables are those of an older htcd (version %d instead of %d), which htcd run brings up to date", have, len(steps))
+		return fmt.Errorf(
+			"its tables are those of an older htcd (version %d instead of %d), which htcd run brings up to date",
+			have,
+			len(steps),
+		)
 	}
 	return nil
 }

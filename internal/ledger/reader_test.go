@@ -36,7 +36,10 @@ func TestAReaderCreatesNothingAndBringsNothingUpToDate(t *testing.T) {
 
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
-	_, err = db.ExecContext(t.Context(), `CREATE TABLE htcjobs (htcjobName varchar, jobId char(10), status integer, tempDir varchar)`)
+	_, err = db.ExecContext(
+		t.Context(),
+		`CREATE TABLE htcjobs (htcjobName varchar, jobId char(10), status integer, tempDir varchar)`,
+	)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	before, err := os.ReadFile(path)

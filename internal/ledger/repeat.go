@@ -36,8 +36,9 @@ func (tx *Tx) Repeats(uid string, attempt int) (repeats bool, err error) {
 	return repeats, nil
 }
 
-// Repeat records that a DAG, which has just been inserted with its nodes and what it carries, repeats steps of sequences. Its nodes take
-// the place of those that the earlier DAGs from attempt first on have of the same steps and sequences: each is there once. These must have ended.
+// Repeat records that a DAG, which has just been inserted with its nodes and what it carries, repeats steps of
+// sequences. Its nodes take the place of those that the earlier DAGs from attempt first on have of the same steps and
+// sequences: each is there once. These must have ended.
 func (tx *Tx) Repeat(r Run, first int, all []Occasion) error {
 	if err := tx.repeat(r, first, all); err != nil {
 		return fmt.Errorf("repeat steps in run %s attempt %d: %w", r.UID, r.Attempt, err)
@@ -54,7 +55,12 @@ func (tx *Tx) repeat(r Run, first int, all []Occasion) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`INSERT INTO repeats (run, rule, sequence, value) SELECT `+runID+`, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`, r.UID, r.Attempt, string(text))
+	_, err = tx.exec(
+		`INSERT INTO repeats (run, rule, sequence, value) SELECT `+runID+`, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
+		r.UID,
+		r.Attempt,
+		string(text),
+	)
 	if err != nil {
 		return err
 	}
@@ -118,8 +124,8 @@ func (tx *Tx) Repeated(uid string, first, rule int) (map[int]int, error) {
 	return times, nil
 }
 
-// SequenceResults calls fn with each result that nodes of a step have under a name, by their sequences, and whether all of the sequence has succeeded
-// in that DAG.
+// SequenceResults calls fn with each result that nodes of a step have under a name, by their sequences, and whether all
+// of the sequence has succeeded in that DAG.
 func (tx *Tx) SequenceResults(uid string, attempt, step int, name string, fn func(o Occasion, succeeded bool)) error {
 	err := tx.query(func(row scanner) error {
 		var o Occasion

@@ -12,8 +12,9 @@ import (
 // Replaced ends the name that Restore gives to what was there.
 const Replaced = ".replaced"
 
-// Restore puts a copy that Backup has made in the place of the ledger in the file at path, which nobody may have open. The copy is
-// checked first, and stays. What was at path is kept beside it, with its journal, which must not be applied to the copy.
+// Restore puts a copy that Backup has made in the place of the ledger in the file at path, which nobody may have open.
+// The copy is checked first, and stays. What was at path is kept beside it, with its journal, which must not be applied
+// to the copy.
 func Restore(ctx context.Context, from, path string) error {
 	if err := restore(ctx, from, path); err != nil {
 		return fmt.Errorf("restore ledger %s: %w", path, classify(err))

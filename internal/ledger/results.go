@@ -22,8 +22,8 @@ type Metric struct {
 // MaxMetrics is how many metrics a DAG has at most: each is a line of the status, and takes time to sum up.
 const MaxMetrics = 50
 
-// SetResults stores results of a node. With replace they take the place of earlier ones of the same names; without, these stay. It
-// returns the names that the DAG has no room for.
+// SetResults stores results of a node. With replace they take the place of earlier ones of the same names; without,
+// these stay. It returns the names that the DAG has no room for.
 func (tx *Tx) SetResults(n Node, all []Result, replace bool) (left []string, err error) {
 	var run int64
 	if err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, n.UID, n.Attempt).Scan(&run); err != nil {
@@ -40,7 +40,13 @@ func (tx *Tx) SetResults(n Node, all []Result, replace bool) (left []string, err
 			continue
 		}
 		if err == nil {
-			_, err = tx.exec(`INSERT INTO results (run, metric, node, value) VALUES (?, ?, ?, ?) ON CONFLICT (run, metric, node) `+conflict, run, number, n.Number, r.Value)
+			_, err = tx.exec(
+				`INSERT INTO results (run, metric, node, value) VALUES (?, ?, ?, ?) ON CONFLICT (run, metric, node) `+conflict,
+				run,
+				number,
+				n.Number,
+				r.Value,
+			)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("store results of node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
@@ -81,8 +87,8 @@ func (tx *Tx) Metrics(uid string, attempt int) ([]Metric, error) {
 	return all, nil
 }
 
-// DropResults deletes results of a workflow's DAGs, limited in number, and returns how many these were. Deleting millions with their runs would
-// keep others from writing for seconds.
+// DropResults deletes results of a workflow's DAGs, limited in number, and returns how many these were. Deleting
+// millions with their runs would keep others from writing for seconds.
 func (tx *Tx) DropResults(uid string, limit int) (n int, err error) {
 	var run, metric int64
 	err = tx.queryRow(`SELECT m.run, m.metric FROM metrics m WHERE m.run IN (SELECT id FROM runs WHERE uid = ?)

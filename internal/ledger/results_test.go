@@ -43,7 +43,11 @@ func TestResultsOfNodes(t *testing.T) {
 	require.Empty(t, keep(0, false, Result{"chi2", 4}, Result{"m", 5}), "its callback has come")
 	require.Empty(t, keep(3, true, Result{"chi2", 7}))
 	require.Empty(t, keep(1, true, Result{"chi2", 9}), "of another step")
-	require.Equal(t, map[string][]float64{"generate.chi2": {3, 7}, "generate.n": {1}, "generate.m": {5}, "simulate.chi2": {9}}, resultsOf(t, l, "u1"))
+	require.Equal(
+		t,
+		map[string][]float64{"generate.chi2": {3, 7}, "generate.n": {1}, "generate.m": {5}, "simulate.chi2": {9}},
+		resultsOf(t, l, "u1"),
+	)
 	require.Empty(t, resultsOf(t, l, "u2"))
 
 	for i := range MaxMetrics - 4 {
@@ -52,7 +56,16 @@ func TestResultsOfNodes(t *testing.T) {
 	require.Equal(t, []string{"one-more"}, keep(0, true, Result{"one-more", 1}, Result{"chi2", 8}))
 	require.Equal(t, []float64{8, 7}, resultsOf(t, l, "u1")["generate.chi2"], "known ones are still taken")
 
-	is := RuleState{Rule: 1, Action: "Grow", Holds: true, Acts: 2, Acted: r.Created, DAG: 1, MaxConcurrent: 5, Message: "grown"}
+	is := RuleState{
+		Rule:          1,
+		Action:        "Grow",
+		Holds:         true,
+		Acts:          2,
+		Acted:         r.Created,
+		DAG:           1,
+		MaxConcurrent: 5,
+		Message:       "grown",
+	}
 	mustWrite(t, l, func(tx *Tx) error { return tx.SetRuleState("u1", 1, is) })
 	before := is
 	before.Acts = 1

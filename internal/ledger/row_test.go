@@ -221,7 +221,12 @@ func TestCountsFollowEveryChange(t *testing.T) {
 	set(2, StatusSucceeded, 4)
 	require.Equal(t, Counts{Active: 5, Succeeded: 2, Failed: 1, Idle: 1, Running: 3}, counts())
 
-	_, err := shell(t, path).Exec(`DELETE FROM htcjobs WHERE jobId = '100.7' AND run = 1; UPDATE htcjobs SET status = 4 WHERE jobId = '100.0' AND run = 1`)
+	_, err := shell(
+		t,
+		path,
+	).Exec(
+		`DELETE FROM htcjobs WHERE jobId = '100.7' AND run = 1; UPDATE htcjobs SET status = 4 WHERE jobId = '100.0' AND run = 1`,
+	)
 	require.NoError(t, err)
 	require.Equal(t, Counts{Active: 3, Succeeded: 3, Failed: 1, Running: 3}, counts(), "changes by hand count too")
 

@@ -25,7 +25,18 @@ func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
 	err := tx.query(func(row scanner) error {
 		var s RuleState
 		var acted int64
-		err := row.Scan(&s.Rule, &s.Action, &s.Holds, &s.Acts, &acted, &s.DAG, &s.MaxConcurrent, &s.Applied, &s.Message, &s.Told)
+		err := row.Scan(
+			&s.Rule,
+			&s.Action,
+			&s.Holds,
+			&s.Acts,
+			&acted,
+			&s.DAG,
+			&s.MaxConcurrent,
+			&s.Applied,
+			&s.Message,
+			&s.Told,
+		)
 		s.Acted = fromMillis(acted)
 		all = append(all, s)
 		return err
@@ -38,9 +49,22 @@ func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
 
 // SetRuleState writes one of them.
 func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) error {
-	err := tx.change(`INSERT OR REPLACE INTO rules (run, rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told)
+	err := tx.change(
+		`INSERT OR REPLACE INTO rules (run, rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told)
 		SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
-		s.Rule, s.Action, s.Holds, s.Acts, millis(s.Acted), s.DAG, s.MaxConcurrent, s.Applied, s.Message, s.Told, uid, attempt)
+		s.Rule,
+		s.Action,
+		s.Holds,
+		s.Acts,
+		millis(s.Acted),
+		s.DAG,
+		s.MaxConcurrent,
+		s.Applied,
+		s.Message,
+		s.Told,
+		uid,
+		attempt,
+	)
 	if err != nil {
 		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
 	}

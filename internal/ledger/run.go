@@ -60,7 +60,8 @@ func (r Run) All() int { return max(r.Procs, r.Jobs) }
 // FactoryPaused is the Reason of a run whose factory makes no more jobs for now.
 const FactoryPaused = "FactoryPaused"
 
-// Paused returns why the factory of a run's jobs makes no more of them for now, as HTCondor says, "" if it does or has made all.
+// Paused returns why the factory of a run's jobs makes no more of them for now, as HTCondor says, "" if it does or has
+// made all.
 func (r Run) Paused() string {
 	if r.Reason == FactoryPaused {
 		return r.Message
@@ -119,8 +120,8 @@ func (tx *Tx) InsertRun(r Run) error {
 	return nil
 }
 
-// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if there
-// is no such run. The rows of its procs are not changed.
+// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if
+// there is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
 	err := tx.change(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
 	if err != nil {
@@ -168,7 +169,8 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	return tx.runsWhere("", where, args...)
 }
 
-// runsWhere returns the runs, of whatever kind, that satisfy a condition, oldest first; which says for errors what runs these are.
+// runsWhere returns the runs, of whatever kind, that satisfy a condition, oldest first; which says for errors what runs
+// these are.
 func (tx *Tx) runsWhere(which, where string, args ...any) ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {
@@ -185,8 +187,15 @@ func (tx *Tx) runsWhere(which, where string, args ...any) ([]Run, error) {
 // SentWith reports whether a run of that namespace, other than a refused one, was sent with the Secret; usual: also
 // those that name none.
 func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err error) {
-	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM runs WHERE namespace = ? AND state <> ? AND (secret = ? OR ? AND secret = ''))`,
-		namespace, string(Refused), secret, usual).Scan(&sent)
+	err = tx.queryRow(
+		`SELECT EXISTS (SELECT 1 FROM runs WHERE namespace = ? AND state <> ? AND (secret = ? OR ? AND secret = ''))`,
+		namespace,
+		string(Refused),
+		secret,
+		usual,
+	).Scan(
+		&sent,
+	)
 	if err != nil {
 		return false, fmt.Errorf("look for runs with secret %s/%s: %w", namespace, secret, err)
 	}

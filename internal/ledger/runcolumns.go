@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// column is one of a table: its name, and a pointer to what a row has there, from which it is written and into which it is read.
+// column is one of a table: its name, and a pointer to what a row has there, from which it is written and into which it
+// is read.
 type column struct {
 	name  string
 	value any
@@ -65,9 +66,15 @@ func (r *Run) columns() []column {
 // The texts that follow from columns.
 var (
 	runColumns    = strings.Join(namesOf(new(Run).columns(), "%s"), ", ")
-	insertRunText = `INSERT INTO runs (` + runColumns + `) VALUES (?` + strings.Repeat(`, ?`, len(new(Run).columns())-1) + `)
+	insertRunText = `INSERT INTO runs (` + runColumns + `) VALUES (?` + strings.Repeat(
+		`, ?`,
+		len(new(Run).columns())-1,
+	) + `)
 		ON CONFLICT (uid, attempt) DO NOTHING`
-	updateRunText = `UPDATE runs SET ` + strings.Join(namesOf(changing(new(Run).columns()), "%s = ?"), ", ") + ` WHERE uid = ? AND attempt = ?`
+	updateRunText = `UPDATE runs SET ` + strings.Join(
+		namesOf(changing(new(Run).columns()), "%s = ?"),
+		", ",
+	) + ` WHERE uid = ? AND attempt = ?`
 )
 
 // changing returns those that are not fixed.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The file gives space back while htcd works (SQLite's auto_vacuum=INCREMENTAL): between two batches the writing goroutine moves some pages from the
-// end of the file to free ones and cuts it off there.
+// The file gives space back while htcd works (SQLite's auto_vacuum=INCREMENTAL): between two batches the writing
+// goroutine moves some pages from the end of the file to free ones and cuts it off there.
 const (
 	sparePages   = 1024                   // 4 MiB: as many free pages always stay, since they are used again
 	spareShare   = 4                      // and as many as a quarter of the file
@@ -33,7 +33,8 @@ func (s *space) due() <-chan time.Time {
 	return time.After(time.Until(s.next))
 }
 
-// look counts the free pages within a transaction that is about to be committed, if the file can give any back. What cannot be counted is not given back.
+// look counts the free pages within a transaction that is about to be committed, if the file can give any back. What
+// cannot be counted is not given back.
 func (l *Ledger) look(ctx context.Context) {
 	if l.unshrinkable != nil || time.Now().Before(l.space.next) {
 		return
@@ -45,7 +46,8 @@ func (l *Ledger) look(ctx context.Context) {
 	l.space.excess = excess(free, all)
 }
 
-// shrink gives some pages back, if there are many free ones. A failure changes nothing; whatever causes it, the next write reports.
+// shrink gives some pages back, if there are many free ones. A failure changes nothing; whatever causes it, the next
+// write reports.
 func (l *Ledger) shrink() {
 	if l.writer == nil || l.space.excess <= 0 || time.Now().Before(l.space.next) {
 		return
@@ -98,8 +100,8 @@ func (c *conn) pages(ctx context.Context) (free, all int, err error) {
 // incremental is SQLite's number for auto_vacuum=INCREMENTAL.
 const incremental = 2
 
-// prepareSpace lets the file give space back: a new one from its beginning, and one of an older htcd by rewriting it once, for which its volume needs twice its size (a
-// copy, and the journal). 100 MB take 1 to 3 s.
+// prepareSpace lets the file give space back: a new one from its beginning, and one of an older htcd by rewriting it
+// once, for which its volume needs twice its size (a copy, and the journal). 100 MB take 1 to 3 s.
 func prepareSpace(ctx context.Context, path string) (err error) {
 	db, err := openDB(path, "_pragma=busy_timeout(10000)&mode=rwc")
 	if err != nil {
@@ -125,8 +127,8 @@ func prepareSpace(ctx context.Context, path string) (err error) {
 	return errors.Join(err, reset)
 }
 
-// GivesBack returns nil if the file gives the space of deleted rows back to its volume. If not, there was no room to prepare a file of an older htcd for it when it was
-// opened: it works as it did, and the next Open tries again.
+// GivesBack returns nil if the file gives the space of deleted rows back to its volume. If not, there was no room to
+// prepare a file of an older htcd for it when it was opened: it works as it did, and the next Open tries again.
 func (l *Ledger) GivesBack() error {
 	if l.unshrinkable == nil {
 		return nil

@@ -86,8 +86,10 @@ func older(t *testing.T) string {
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o750))
 	require.NoError(t, prepareFile(t.Context(), path))
 	db := shell(t, path)
-	_, err := db.Exec(`CREATE TABLE filling (x); WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) INSERT INTO filling SELECT randomblob(1000) FROM c;
-		INSERT INTO htcjobs (htcjobName, jobId, status, tempDir) VALUES ('first', '1.0', 4, '/tmp/first')`)
+	_, err := db.Exec(
+		`CREATE TABLE filling (x); WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) INSERT INTO filling SELECT randomblob(1000) FROM c;
+		INSERT INTO htcjobs (htcjobName, jobId, status, tempDir) VALUES ('first', '1.0', 4, '/tmp/first')`,
+	)
 	require.NoError(t, err)
 	return path
 }
@@ -116,8 +118,8 @@ func TestALedgerOfAnOlderHtcdIsPreparedOnce(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// alone runs a test in a process of its own, and reports whether this is that process. full would keep others from writing, among them package testing, which
-// logs for go test's cache what files a test looks at.
+// alone runs a test in a process of its own, and reports whether this is that process. full would keep others from
+// writing, among them package testing, which logs for go test's cache what files a test looks at.
 func alone(t *testing.T) bool {
 	const variable = "LEDGER_TEST_ALONE"
 	if os.Getenv(variable) == t.Name() {

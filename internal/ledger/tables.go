@@ -6,8 +6,15 @@ import "fmt"
 func (tx *Tx) SetTables(uid string, attempt int, tables map[string]Items) error {
 	for name, table := range tables {
 		for i, block := range table.blocks {
-			err := tx.change(`INSERT INTO tables (run, name, first, n, texts) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
-				name, i*perBlock, min(perBlock, table.n-i*perBlock), block, uid, attempt)
+			err := tx.change(
+				`INSERT INTO tables (run, name, first, n, texts) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+				name,
+				i*perBlock,
+				min(perBlock, table.n-i*perBlock),
+				block,
+				uid,
+				attempt,
+			)
 			if err != nil {
 				return fmt.Errorf("table %s of run %s attempt %d: %w", name, uid, attempt, err)
 			}

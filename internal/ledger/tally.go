@@ -27,7 +27,14 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 // failed.
 func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	var n int
-	err := tx.queryRow(`SELECT count(*) FROM htcjobs WHERE run = `+runID+` AND status = 7 AND reason = ? AND source <> '`+SourceCarried+`'`, uid, attempt, reason).Scan(&n)
+	err := tx.queryRow(
+		`SELECT count(*) FROM htcjobs WHERE run = `+runID+` AND status = 7 AND reason = ? AND source <> '`+SourceCarried+`'`,
+		uid,
+		attempt,
+		reason,
+	).Scan(
+		&n,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("count procs of run %s attempt %d by reason: %w", uid, attempt, err)
 	}

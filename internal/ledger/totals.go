@@ -8,12 +8,21 @@ import (
 // Totals counts the procs of all HTCJobs in one pass over the table tallies, which has a few rows for each run.
 func (tx *Tx) Totals() (Counts, error) {
 	var c Counts
-	err := tx.queryRow(`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
+	err := tx.queryRow(
+		`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
 			coalesce(sum(n) FILTER (WHERE status = 7), 0), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies
-			WHERE run NOT IN (SELECT id FROM runs INDEXED BY runs_kind WHERE kind = 'workflow')`).
-		Scan(&c.Active, &c.Succeeded, &c.Failed, &c.Idle, &c.Running, &c.Held)
+			WHERE run NOT IN (SELECT id FROM runs INDEXED BY runs_kind WHERE kind = 'workflow')`,
+	).
+		Scan(
+			&c.Active,
+			&c.Succeeded,
+			&c.Failed,
+			&c.Idle,
+			&c.Running,
+			&c.Held,
+		)
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs: %w", err)
 	}
@@ -26,7 +35,8 @@ type NamespaceUse struct {
 	Idle, Running, Held int // Idle: also those that HTCondor has not shown yet
 }
 
-// NamespaceUse counts the open procs of every namespace and pool, those with most of them first. It reads a few rows for each open run.
+// NamespaceUse counts the open procs of every namespace and pool, those with most of them first. It reads a few rows
+// for each open run.
 func (tx *Tx) NamespaceUse() ([]NamespaceUse, error) {
 	var all []NamespaceUse
 	err := tx.query(func(row scanner) error {

@@ -54,7 +54,12 @@ func TestTotalsAreTheSumOfAllRuns(t *testing.T) {
 		require.Equal(t, Counts{Active: 6, Succeeded: 2, Failed: 1, Idle: 1, Running: 1, Held: 1}, counts)
 		open, err := tx.OpenRuns()
 		require.NoError(t, err)
-		require.Equal(t, []OpenAt{{Schedd: "one", Runs: 2, Checked: sent}}, open, "a run never asked about counts from its submission")
+		require.Equal(
+			t,
+			[]OpenAt{{Schedd: "one", Runs: 2, Checked: sent}},
+			open,
+			"a run never asked about counts from its submission",
+		)
 		n, err := tx.UnfetchedProcs()
 		require.NoError(t, err)
 		require.Equal(t, 3, n)

@@ -2,16 +2,16 @@ package ledger
 
 import "fmt"
 
-// unchanged holds for a proc that is open according to HTCondor, and of which only its JobStatus is known; unchangedNode for such
-// a node. At any time nearly all open procs are unchanged.
+// unchanged holds for a proc that is open according to HTCondor, and of which only its JobStatus is known;
+// unchangedNode for such a node. At any time nearly all open procs are unchanged.
 const (
 	unchanged     = `(` + unchangedNode + ` AND p.fetched = 0)`
 	unchangedNode = `(p.status = 1 AND p.source = 'crosscheck' AND p.absent = 0 AND p.reason = '' AND p.message = ''
 	AND p.exitCode IS NULL AND p.exitSignal IS NULL AND p.stderr = '')`
 )
 
-// Unchanged calls fn for the unchanged procs of a run, from a number on and limited in number, in the order of their numbers.
-// Comparing 100,000 of them with the schedd takes a tenth of the time and memory of whole rows.
+// Unchanged calls fn for the unchanged procs of a run, from a number on and limited in number, in the order of their
+// numbers. Comparing 100,000 of them with the schedd takes a tenth of the time and memory of whole rows.
 func (tx *Tx) Unchanged(uid string, attempt, from, limit int, fn func(proc, jobStatus int)) error {
 	err := tx.query(func(row scanner) error {
 		var proc, jobStatus int

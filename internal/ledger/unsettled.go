@@ -2,13 +2,14 @@ package ledger
 
 import "fmt"
 
-// unsettled holds for a proc or node whose state may be another than HTCondor's although HTCondor's has not changed lately: it is open and HTCondor has
-// never shown it, or not in its latest answer, or in a state that is left without notice; or it has ended, but only by its callback. It is written
-// like the conditions of the indexes htcjobs_unsettled and nodes_unsettled, which serve it.
+// unsettled holds for a proc or node whose state may be another than HTCondor's although HTCondor's has not changed
+// lately: it is open and HTCondor has never shown it, or not in its latest answer, or in a state that is left without
+// notice; or it has ended, but only by its callback. It is written like the conditions of the indexes htcjobs_unsettled
+// and nodes_unsettled, which serve it.
 const unsettled = `((p.status = 1 AND (p.source <> 'crosscheck' OR p.absent > 0 OR p.jobStatus NOT IN (1, 2, 5))) OR (p.status <> 1 AND p.source = 'callback'))`
 
-// Unsettled returns up to limit unsettled procs of unconfirmed submitted runs of a kind, in the order of runs and numbers. It costs what there is of
-// them, whatever the number of others.
+// Unsettled returns up to limit unsettled procs of unconfirmed submitted runs of a kind, in the order of runs and
+// numbers. It costs what there is of them, whatever the number of others.
 func (tx *Tx) Unsettled(kind Kind, limit int) ([]Proc, error) {
 	of := ofHTCJobs
 	if kind == Workflows {

@@ -2,7 +2,8 @@ package ledger
 
 import "fmt"
 
-// Usage calls fn for each proc, from one on, that the run itself sent, in order, with what it used; empty if that is not known. limit: the most rows, 0: all.
+// Usage calls fn for each proc, from one on, that the run itself sent, in order, with what it used; empty if that is
+// not known. limit: the most rows, 0: all.
 func (tx *Tx) Usage(uid string, attempt, from, limit int, fn func(proc int, usage string)) error {
 	if limit <= 0 {
 		limit = -1

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Destination is where an output of a run goes if it is not only brought back. {proc} stands for the proc's number in URL and
-// Artifact, one of which is empty.
+// Destination is where an output of a run goes if it is not only brought back. {proc} stands for the proc's number in
+// URL and Artifact, one of which is empty.
 type Destination struct {
 	Number   int // in spec.outputs, from 0
 	Path     string
@@ -52,8 +52,15 @@ func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) error 
 		if err != nil {
 			break
 		}
-		err = tx.change(`INSERT INTO destinations (run, number, path, url, artifact) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
-			d.Number, d.Path, d.URL, d.Artifact, uid, attempt)
+		err = tx.change(
+			`INSERT INTO destinations (run, number, path, url, artifact) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+			d.Number,
+			d.Path,
+			d.URL,
+			d.Artifact,
+			uid,
+			attempt,
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("destinations of run %s attempt %d: %w", uid, attempt, err)
@@ -61,8 +68,8 @@ func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) error 
 	return nil
 }
 
-// SetWritten records what a proc has written to a destination: the number, the size, the digest and the state of the push. What has no
-// destination is not recorded.
+// SetWritten records what a proc has written to a destination: the number, the size, the digest and the state of the
+// push. What has no destination is not recorded.
 func (tx *Tx) SetWritten(uid string, attempt int, w Written) error {
 	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT run, number, ?, ?, ?, ?, ? FROM destinations WHERE run = `+runID+` AND number = ? AND (url <> '') = (? = 0)
@@ -74,8 +81,8 @@ func (tx *Tx) SetWritten(uid string, attempt int, w Written) error {
 	return nil
 }
 
-// ExpectWritten records that a proc has written everything that goes to URLs, and that the rest is to be pushed, or, if its output is
-// not here, why it cannot be. Sizes and digests of the former that are known stay.
+// ExpectWritten records that a proc has written everything that goes to URLs, and that the rest is to be pushed, or, if
+// its output is not here, why it cannot be. Sizes and digests of the former that are known stay.
 func (tx *Tx) ExpectWritten(uid string, attempt, proc int, whyNot string) error {
 	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT run, number, ?, -1, '', iif(artifact = '', 0, iif(? = '', 1, 3)), iif(artifact = '', '', ?) FROM destinations WHERE run = `+runID+`
@@ -91,7 +98,8 @@ const selectWritten = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.siz
 	FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number
 	JOIN htcjobs p ON p.run = w.run AND p.proc = w.proc AND p.status = 4 WHERE w.run = ` + runID
 
-// Written returns the first outputs of the procs of a run that have succeeded and written them elsewhere, in the order of the procs.
+// Written returns the first outputs of the procs of a run that have succeeded and written them elsewhere, in the order
+// of the procs.
 func (tx *Tx) Written(uid string, attempt, limit int) ([]Written, error) {
 	var all []Written
 	err := tx.query(func(row scanner) error {
@@ -105,10 +113,12 @@ func (tx *Tx) Written(uid string, attempt, limit int) ([]Written, error) {
 	return all, nil
 }
 
-// NextPush returns the first output of a run that is to be pushed, in the order of their numbers, beginning with the given one;
-// ErrNotFound if there is none.
+// NextPush returns the first output of a run that is to be pushed, in the order of their numbers, beginning with the
+// given one; ErrNotFound if there is none.
 func (tx *Tx) NextPush(uid string, attempt, from int) (Written, error) {
-	w, err := scanWritten(tx.queryRow(selectWritten+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from))
+	w, err := scanWritten(
+		tx.queryRow(selectWritten+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from),
+	)
 	if err != nil {
 		return Written{}, fmt.Errorf("next push of run %s attempt %d: %w", uid, attempt, err)
 	}

@@ -9,7 +9,10 @@ import (
 func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 	l, _ := openTemp(t)
 	run := Run{UID: "u-1", Attempt: 1, Namespace: "a", Name: "b", State: Submitted, Cluster: 7, Procs: 4}
-	to := []Destination{{Number: 1, Path: "big", URL: "https://x/{proc}"}, {Number: 3, Path: "model", Artifact: "r/x:{proc}"}}
+	to := []Destination{
+		{Number: 1, Path: "big", URL: "https://x/{proc}"},
+		{Number: 3, Path: "model", Artifact: "r/x:{proc}"},
+	}
 	write := func(fn func(tx *Tx)) {
 		require.NoError(t, l.Write(t.Context(), func(tx *Tx) error { fn(tx); return nil }))
 	}
@@ -30,7 +33,10 @@ func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 
 		// What the node has sent is noted first; what has no such destination is not.
 		for _, number := range []int{0, 1, 2, 3} {
-			require.NoError(t, tx.SetWritten("u-1", 1, Written{Destination: Destination{Number: number}, Proc: 2, Size: 5, Digest: "sha256:a"}))
+			require.NoError(
+				t,
+				tx.SetWritten("u-1", 1, Written{Destination: Destination{Number: number}, Proc: 2, Size: 5, Digest: "sha256:a"}),
+			)
 		}
 		end(tx, 0, StatusSucceeded)
 		end(tx, 1, StatusFailed)
@@ -43,17 +49,30 @@ func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 		return Written{Destination: to[0], Proc: proc, Size: size, Digest: digest}
 	}
 	written := func(limit int) (all []Written) {
-		require.NoError(t, l.Read(t.Context(), func(tx *Tx) (err error) { all, err = tx.Written("u-1", 1, limit); return err }))
+		require.NoError(
+			t,
+			l.Read(t.Context(), func(tx *Tx) (err error) { all, err = tx.Written("u-1", 1, limit); return err }),
+		)
 		return all
 	}
-	require.Equal(t, []Written{sent(0, UnknownSize, ""), sent(2, 5, "sha256:a")}, written(9), "no failed job, and nothing that is still to be pushed")
+	require.Equal(
+		t,
+		[]Written{sent(0, UnknownSize, ""), sent(2, 5, "sha256:a")},
+		written(9),
+		"no failed job, and nothing that is still to be pushed",
+	)
 	require.Len(t, written(1), 1)
 
 	pushed := Written{Destination: to[1], Proc: 2, Size: 9, Digest: "sha256:m", Push: Pushed}
 	write(func(tx *Tx) {
 		next, err := tx.NextPush("u-1", 1, 0)
 		require.NoError(t, err)
-		require.Equal(t, Written{Destination: to[1], Proc: 2, Size: UnknownSize, Push: Unpushed}, next, "not of the job whose output is not here, nor of a failed one")
+		require.Equal(
+			t,
+			Written{Destination: to[1], Proc: 2, Size: UnknownSize, Push: Unpushed},
+			next,
+			"not of the job whose output is not here, nor of a failed one",
+		)
 		_, err = tx.NextPush("u-1", 1, 4)
 		require.ErrorIs(t, err, ErrNotFound)
 		runs, err := tx.UnpushedRuns()
@@ -63,7 +82,10 @@ func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 	})
 	require.Equal(t, []Written{sent(0, UnknownSize, ""), sent(2, 5, "sha256:a"), pushed}, written(9))
 	write(func(tx *Tx) {
-		require.NoError(t, tx.SetWritten("u-1", 1, Written{Destination: to[1], Proc: 1, Size: UnknownSize, Push: NotPushed, Note: "too odd"}))
+		require.NoError(
+			t,
+			tx.SetWritten("u-1", 1, Written{Destination: to[1], Proc: 1, Size: UnknownSize, Push: NotPushed, Note: "too odd"}),
+		)
 		counts, err := tx.Pushes("u-1", 1)
 		require.NoError(t, err)
 		require.Equal(t, PushCounts{Any: true, Pushed: 1, NotPushed: 2, Note: "gone"}, counts)

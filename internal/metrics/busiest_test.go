@@ -16,7 +16,11 @@ func TestNamespacesBeyondTheBusiestAreSummedUp(t *testing.T) {
 	}
 	shown := busiest(all)
 	require.Len(t, shown, busiestNamespaces+1)
-	require.Equal(t, ledger.NamespaceUse{Namespace: otherNamespaces, Pool: otherNamespaces, Idle: 99_900, Running: 199_800, Held: 299_700}, shown[busiestNamespaces])
+	require.Equal(
+		t,
+		ledger.NamespaceUse{Namespace: otherNamespaces, Pool: otherNamespaces, Idle: 99_900, Running: 199_800, Held: 299_700},
+		shown[busiestNamespaces],
+	)
 	require.Equal(t, "100", all[busiestNamespaces].Namespace, "what is remembered stays")
 	require.Equal(t, all[:100], busiest(all[:100]))
 }

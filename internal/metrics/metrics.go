@@ -82,35 +82,105 @@ func New(build Build) *Metrics {
 	m.leader.WithLabelValues().Set(0)
 
 	m.htcjobs = m.gauges("htcjobs", "HTCJobs, by `phase` of their status; only the active htcd counts", "phase")
-	m.watched = m.gauges("htcjobs_watched", "1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: changes made meanwhile are not seen")
-	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
-	m.work.namespaces = m.lookedUp("namespace_jobs", "jobs that have not ended of the HTCJobs of a `namespace`, by the `pool` that they were sent by (`_none`: by none) and by `state`: `idle` (also not seen yet), `running`, `held`; the 100 such places with most of them, the rest together as `_other`", "namespace", "pool", "state")
-	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`", "schedd")
-	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
-	m.work.missing = m.lookedUp("missing_jobs", "jobs that neither queue nor history of the `schedd` shows any more, and that are not called lost yet because there is reason to doubt it", "schedd")
-	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")
+	m.watched = m.gauges(
+		"htcjobs_watched",
+		"1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: changes made meanwhile are not seen",
+	)
+	m.work.procs = m.lookedUp(
+		"procs",
+		"jobs of all HTCJobs, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`",
+		"state",
+	)
+	m.work.namespaces = m.lookedUp(
+		"namespace_jobs",
+		"jobs that have not ended of the HTCJobs of a `namespace`, by the `pool` that they were sent by (`_none`: by none) and by `state`: `idle` (also not seen yet), `running`, `held`; the 100 such places with most of them, the rest together as `_other`",
+		"namespace",
+		"pool",
+		"state",
+	)
+	m.work.openRuns = m.lookedUp(
+		"open_runs",
+		"submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`",
+		"schedd",
+	)
+	m.work.openChecked = m.lookedUp(
+		"open_runs_checked_timestamp_seconds",
+		"when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time",
+		"schedd",
+	)
+	m.work.missing = m.lookedUp(
+		"missing_jobs",
+		"jobs that neither queue nor history of the `schedd` shows any more, and that are not called lost yet because there is reason to doubt it",
+		"schedd",
+	)
+	m.work.reachable = m.lookedUp(
+		"schedd_reachable",
+		"1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined",
+		"schedd",
+	)
 
-	m.work.commands = m.lookedUp("schedd_commands_at_once", "commands of HTCondor that may run at once at the `schedd` now: fewer than --schedd-commands while it is busy", "schedd")
+	m.work.commands = m.lookedUp(
+		"schedd_commands_at_once",
+		"commands of HTCondor that may run at once at the `schedd` now: fewer than --schedd-commands while it is busy",
+		"schedd",
+	)
 
 	m.pools = poolDescs{
-		jobs:      m.lookedUp("pool_jobs", "jobs of an HTCPool that have not ended, by `state`: `idle` (also not seen yet), `running`, `held`", "pool", "state"),
-		open:      m.lookedUp("pool_open_jobs", "the same by `namespace`: the first 20 of each `pool`, the rest together as `_other`", "pool", "namespace"),
-		waiting:   m.lookedUp("pool_waiting_htcjobs", "HTCJobs that wait to be sent by the `pool`, by `namespace` as before", "pool", "namespace"),
+		jobs: m.lookedUp(
+			"pool_jobs",
+			"jobs of an HTCPool that have not ended, by `state`: `idle` (also not seen yet), `running`, `held`",
+			"pool",
+			"state",
+		),
+		open: m.lookedUp(
+			"pool_open_jobs",
+			"the same by `namespace`: the first 20 of each `pool`, the rest together as `_other`",
+			"pool",
+			"namespace",
+		),
+		waiting: m.lookedUp(
+			"pool_waiting_htcjobs",
+			"HTCJobs that wait to be sent by the `pool`, by `namespace` as before",
+			"pool",
+			"namespace",
+		),
 		most:      m.lookedUp("pool_max_open_jobs", "`limits.maxOpen` of the `pool`, if it has one", "pool"),
 		accepting: m.lookedUp("pool_accepting", "1 while HTCJobs are sent by the `pool`, else 0", "pool"),
-		blocked:   m.lookedUp("pool_not_accepting", "1 while nothing is sent by the `pool`, by `reason` of its condition Accepting", "pool", "reason"),
+		blocked: m.lookedUp(
+			"pool_not_accepting",
+			"1 while nothing is sent by the `pool`, by `reason` of its condition Accepting",
+			"pool",
+			"reason",
+		),
 	}
 	m.waits = newWaits(
-		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd", "reason"),
-		m.lookedUp("waiting_since_timestamp_seconds", "when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room", "reason"))
-	m.statusWrites = m.counters("status_writes_total", "writes of HTCJobs' and HTCWorkflows' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated", "result")
+		m.lookedUp(
+			"waiting_htcjobs",
+			"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd",
+			"reason",
+		),
+		m.lookedUp(
+			"waiting_since_timestamp_seconds",
+			"when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room",
+			"reason",
+		),
+	)
+	m.statusWrites = m.counters(
+		"status_writes_total",
+		"writes of HTCJobs' and HTCWorkflows' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated",
+		"result",
+	)
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
 		m.statusWrites.WithLabelValues(result)
 	}
 
 	m.workflows = m.newWorkflows()
 
-	m.submissions = m.counters("submissions_total", "calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions", "result")
+	m.submissions = m.counters(
+		"submissions_total",
+		"calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions",
+		"result",
+	)
 	for kind := schedd.Unknown; kind <= schedd.Limit; kind++ {
 		m.submissions.WithLabelValues(kind.String())
 	}
@@ -120,81 +190,187 @@ func New(build Build) *Metrics {
 	m.submitted = m.counters("submitted_procs_total", "jobs that were submitted")
 	m.submitted.WithLabelValues()
 
-	m.callbacks = m.counters("callbacks_total", "answers to jobs' callbacks, by HTTP status `code`: 204 recorded, 401 without what could be a token, 403 another run's token, 404 no such job, 503 not recorded (the job tries again), other 4xx malformed", "code")
+	m.callbacks = m.counters(
+		"callbacks_total",
+		"answers to jobs' callbacks, by HTTP status `code`: 204 recorded, 401 without what could be a token, 403 another run's token, 404 no such job, 503 not recorded (the job tries again), other 4xx malformed",
+		"code",
+	)
 	for _, code := range []int{204, 400, 401, 403, 404, 503} {
 		m.callbacks.WithLabelValues(strconv.Itoa(code))
 	}
-	m.callbackTime = m.histograms("callback_duration_seconds", "from a callback's arrival to its answer, durable in the ledger by then", fast)
+	m.callbackTime = m.histograms(
+		"callback_duration_seconds",
+		"from a callback's arrival to its answer, durable in the ledger by then",
+		fast,
+	)
 	m.callbackTime.WithLabelValues()
-	m.unanswered = m.counters("receiver_unanswered_connections_total", "connections to the receiver that ended without an answer, by `reason`: `no_request` (the TLS handshake failed, the header took too long, or it was a probe of the port), `displaced` (there were too many, and of the client with most it had waited longest), `refused` (there were too many, and its client had as many as any, just as new)", "reason")
+	m.unanswered = m.counters(
+		"receiver_unanswered_connections_total",
+		"connections to the receiver that ended without an answer, by `reason`: `no_request` (the TLS handshake failed, the header took too long, or it was a probe of the port), `displaced` (there were too many, and of the client with most it had waited longest), `refused` (there were too many, and its client had as many as any, just as new)",
+		"reason",
+	)
 	for _, reason := range notify.Reasons {
 		m.unanswered.WithLabelValues(string(reason))
 	}
 
-	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check`, `refresh`, `hint`: of a feed, or `lost`: a look for what was called lost) and `result`: `OK` or `Error`", "pass", "result")
+	m.passes = m.counters(
+		"passes_total",
+		"passes over the open runs of one schedd, by `pass` (`cross-check`, `refresh`, `hint`: of a feed, or `lost`: a look for what was called lost) and `result`: `OK` or `Error`",
+		"pass",
+		"result",
+	)
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
-	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last succeeded, as Unix time; there are no passes while no run is open", "pass", "schedd")
+	m.passSuccess = m.gauges(
+		"pass_last_success_timestamp_seconds",
+		"when such a pass last succeeded, as Unix time; there are no passes while no run is open",
+		"pass",
+		"schedd",
+	)
 	for _, pass := range crosscheck.Passes {
 		m.passTime.WithLabelValues(pass)
 		m.passes.WithLabelValues(pass, ok)
 		m.passes.WithLabelValues(pass, failed)
 	}
-	m.feedUsed = m.gauges("feed_used", "1 while the cross-check reads this schedd's feed (`--feed`), 0 while it runs condor_q and condor_history", "schedd")
-	m.feedDiffers = m.counters("feed_differences_total", "jobs about which HTCondor and the schedd's feed disagreed, at most 20 at a time; HTCondor's answer is used", "schedd")
-	m.repairs = m.counters("repairs_total", "repairs by the cross-check or after an interruption, by `kind`: see below", "kind")
+	m.feedUsed = m.gauges(
+		"feed_used",
+		"1 while the cross-check reads this schedd's feed (`--feed`), 0 while it runs condor_q and condor_history",
+		"schedd",
+	)
+	m.feedDiffers = m.counters(
+		"feed_differences_total",
+		"jobs about which HTCondor and the schedd's feed disagreed, at most 20 at a time; HTCondor's answer is used",
+		"schedd",
+	)
+	m.repairs = m.counters(
+		"repairs_total",
+		"repairs by the cross-check or after an interruption, by `kind`: see below",
+		"kind",
+	)
 	for _, kind := range crosscheck.Repairs {
 		m.repairs.WithLabelValues(string(kind))
 	}
 
-	m.unread = m.counters("unread_ads_total", "times that a pass could not read the ad of a job and skipped that job; the HTCJob has an Event AdUnreadable")
+	m.unread = m.counters(
+		"unread_ads_total",
+		"times that a pass could not read the ad of a job and skipped that job; the HTCJob has an Event AdUnreadable",
+	)
 	m.unread.WithLabelValues()
 
-	m.used = m.counters("core_seconds_total", "for how long jobs had the cores that they had asked for, in their last execution, in seconds of one core, by `namespace`; counted when HTCondor has reported their end. The first 200 since the start, the rest together as `_other`", "namespace")
+	m.used = m.counters(
+		"core_seconds_total",
+		"for how long jobs had the cores that they had asked for, in their last execution, in seconds of one core, by `namespace`; counted when HTCondor has reported their end. The first 200 since the start, the rest together as `_other`",
+		"namespace",
+	)
 	m.used.WithLabelValues(otherNamespaces)
 
-	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` if that is impossible", "result")
+	m.fetched = m.counters(
+		"fetched_procs_total",
+		"jobs whose output was fetched, by `result`: `OK`, or `GivenUp` if that is impossible",
+		"result",
+	)
 	m.fetched.WithLabelValues(ok)
 	m.fetched.WithLabelValues("GivenUp")
 	m.fetchedBytes = m.counters("fetched_bytes_total", "bytes of output fetched")
 	m.fetchedBytes.WithLabelValues()
-	m.fetchErrors = m.counters("fetch_errors_total", "failed fetches, which are repeated, by `reason` as in the condition OutputFetched", "reason")
+	m.fetchErrors = m.counters(
+		"fetch_errors_total",
+		"failed fetches, which are repeated, by `reason` as in the condition OutputFetched",
+		"reason",
+	)
 	m.fetchErrors.WithLabelValues("NoSpace")
 	m.pushed = m.counters("pushed_artifacts_total", "outputs that were pushed to a registry")
 	m.pushed.WithLabelValues()
 	m.pushedBytes = m.counters("pushed_bytes_total", "bytes of their files")
 	m.pushedBytes.WithLabelValues()
-	m.pushErrors = m.counters("push_errors_total", "failed pushes, which are repeated, by `reason` as in the condition OutputsPushed", "reason")
+	m.pushErrors = m.counters(
+		"push_errors_total",
+		"failed pushes, which are repeated, by `reason` as in the condition OutputsPushed",
+		"reason",
+	)
 	m.pushErrors.WithLabelValues("RegistryUnreachable")
 	m.work.unfetched = m.lookedUp("unfetched_procs", "completed jobs whose output is still to be fetched")
 
-	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs and HTCWorkflows that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
+	m.work.orphans = m.lookedUp(
+		"orphans_kept",
+		"HTCJobs and HTCWorkflows that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`",
+	)
 
-	m.work.credentials = m.lookedUp("job_credentials", "HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)", "state")
-	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)", "queue")
+	m.work.credentials = m.lookedUp(
+		"job_credentials",
+		"HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)",
+		"state",
+	)
+	m.work.queues = m.lookedUp(
+		"queue_depth",
+		"HTCJobs that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)",
+		"queue",
+	)
 
 	program := []string{"program"}
-	m.registry.MustRegister(starts{prometheus.NewDesc(m.note("counter", "program_starts_total", startsHelp, program), startsHelp, program, nil)})
-	m.commands = m.counters("condor_commands_total", "runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error", "command", "result")
-	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever their result", slow, "command")
-	m.ticketAsks = m.counters("ticket_requests_total", "requests for a Kerberos ticket or a token, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials", "result")
+	m.registry.MustRegister(
+		starts{prometheus.NewDesc(m.note("counter", "program_starts_total", startsHelp, program), startsHelp, program, nil)},
+	)
+	m.commands = m.counters(
+		"condor_commands_total",
+		"runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error",
+		"command",
+		"result",
+	)
+	m.commandTime = m.histograms(
+		"condor_command_duration_seconds",
+		"how long they took, whatever their result",
+		slow,
+		"command",
+	)
+	m.ticketAsks = m.counters(
+		"ticket_requests_total",
+		"requests for a Kerberos ticket or a token, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials",
+		"result",
+	)
 	m.ticketAsks.WithLabelValues(ok)
 	m.tickets = newTickets(
-		m.lookedUp("secret_usable", "1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds a token that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes", "secret"),
-		m.lookedUp("ticket_expiry_timestamp_seconds", "expiry of the Kerberos ticket or the token of such a `secret`, as Unix time; absent while it is not usable, or if it never expires", "secret"))
+		m.lookedUp(
+			"secret_usable",
+			"1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds a token that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes",
+			"secret",
+		),
+		m.lookedUp(
+			"ticket_expiry_timestamp_seconds",
+			"expiry of the Kerberos ticket or the token of such a `secret`, as Unix time; absent while it is not usable, or if it never expires",
+			"secret",
+		),
+	)
 	m.registry.MustRegister(m.tickets)
 
-	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the caller: no fault), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")
+	m.writes = m.counters(
+		"ledger_writes_total",
+		"transactions that write the ledger, by `result`: `OK`, `Rejected` (by the caller: no fault), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`",
+		"result",
+	)
 	for _, result := range []string{ok, "Rejected", "TimedOut", "Unavailable", "Damaged"} {
 		m.writes.WithLabelValues(result)
 	}
-	m.writeTime = m.histograms("ledger_write_duration_seconds", "from the beginning of a write until it is durable; writes share commits", fast)
+	m.writeTime = m.histograms(
+		"ledger_write_duration_seconds",
+		"from the beginning of a write until it is durable; writes share commits",
+		fast,
+	)
 	m.writeTime.WithLabelValues()
 	m.work.ledgerSize = m.lookedUp("ledger_size_bytes", "size of the ledger's file")
-	m.work.ledgerFree = m.lookedUp("ledger_free_bytes", "what of it is free: used again first, and beyond 4 MiB and a quarter of the file given back to the volume")
+	m.work.ledgerFree = m.lookedUp(
+		"ledger_free_bytes",
+		"what of it is free: used again first, and beyond 4 MiB and a quarter of the file given back to the volume",
+	)
 	m.work.free = m.lookedUp("volume_free_bytes", "free space for htcd on the volume of --data")
 	m.work.size = m.lookedUp("volume_size_bytes", "size of the volume of --data")
-	m.work.keepFree = m.lookedUp("volume_keep_free_bytes", "space that output leaves free there (--keep-free): with less, nothing is fetched")
-	m.work.errors = m.counters("scrape_errors_total", "times that the ledger or the volume could not be read for these metrics")
+	m.work.keepFree = m.lookedUp(
+		"volume_keep_free_bytes",
+		"space that output leaves free there (--keep-free): with less, nothing is fetched",
+	)
+	m.work.errors = m.counters(
+		"scrape_errors_total",
+		"times that the ledger or the volume could not be read for these metrics",
+	)
 	m.work.errors.WithLabelValues()
 	return m
 }
@@ -210,7 +386,10 @@ const maxScrapes = 4
 
 // Handler answers Prometheus.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(
+		m.registry,
+		promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError},
+	)
 }
 
 // Leading sets whether this htcd is the active one.
@@ -305,7 +484,8 @@ func (m *Metrics) Pushed(bytes int64) {
 
 func (m *Metrics) PushFailed(reason string) { m.pushErrors.WithLabelValues(reason).Inc() }
 
-// endpointName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
+// endpointName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is
+// unknown.
 func endpointName(e schedd.Endpoint) string {
 	name := cmp.Or(e.Schedd, "usual")
 	if e.Collector != "" {

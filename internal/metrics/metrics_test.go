@@ -85,7 +85,8 @@ func TestNamesFollowThePrometheusConventions(t *testing.T) {
 	for _, f := range m.families {
 		require.Regexp(t, regexp.MustCompile(`^htcd_[a-z_]+$`), f.name)
 		require.Equal(t, f.kind == "counter", strings.HasSuffix(f.name, "_total"), f.name)
-		if !slices.Contains(f.labels, "pool") && f.name != "htcd_core_seconds_total" { // there are at most 21 for each pool, and 201
+		if !slices.Contains(f.labels, "pool") &&
+			f.name != "htcd_core_seconds_total" { // there are at most 21 for each pool, and 201
 			require.NotContains(t, f.labels, "namespace", "%s: grows with the users", f.name)
 		}
 		require.NotContains(t, f.labels, "name", f.name)
@@ -222,7 +223,11 @@ type answeredWorkflows struct {
 	err error
 }
 
-func (a answeredWorkflows) SetStatus(context.Context, *v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+func (a answeredWorkflows) SetStatus(
+	context.Context,
+	*v1alpha1.HTCWorkflow,
+	v1alpha1.HTCWorkflowStatus,
+) (*v1alpha1.HTCWorkflow, error) {
 	return nil, a.err
 }
 
@@ -269,7 +274,17 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	m := New(Build{})
 	book, file := openLedger(t)
 	submitted := time.Unix(1_000_000, 0)
-	run := ledger.Run{UID: "u", Attempt: 1, Namespace: "ns", Name: "j", State: ledger.Submitted, Schedd: "mine", Cluster: 7, Procs: 3, Submitted: submitted}
+	run := ledger.Run{
+		UID:       "u",
+		Attempt:   1,
+		Namespace: "ns",
+		Name:      "j",
+		State:     ledger.Submitted,
+		Schedd:    "mine",
+		Cluster:   7,
+		Procs:     3,
+		Submitted: submitted,
+	}
 	require.NoError(t, m.Ledger(book).Write(t.Context(), func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); err != nil {
 			return err
@@ -363,7 +378,17 @@ func BenchmarkScrape(b *testing.B) {
 	for from := 0; from < runs; from += 1000 {
 		require.NoError(b, book.Write(b.Context(), func(tx *ledger.Tx) error {
 			for i := from; i < from+1000; i++ {
-				run := ledger.Run{UID: fmt.Sprint(i), Attempt: 1, Namespace: "ns", Name: fmt.Sprint(i), State: ledger.Submitted, Schedd: "s", Cluster: i + 1, Procs: 1, Confirmed: i%10 > 0}
+				run := ledger.Run{
+					UID:       fmt.Sprint(i),
+					Attempt:   1,
+					Namespace: "ns",
+					Name:      fmt.Sprint(i),
+					State:     ledger.Submitted,
+					Schedd:    "s",
+					Cluster:   i + 1,
+					Procs:     1,
+					Confirmed: i%10 > 0,
+				}
 				if err := tx.InsertRun(run); err != nil {
 					return err
 				}

@@ -43,7 +43,11 @@ type countedObjects struct {
 	m *Metrics
 }
 
-func (o countedObjects) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+func (o countedObjects) SetStatus(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	status v1alpha1.HTCJobStatus,
+) (*v1alpha1.HTCJob, error) {
 	written, err := o.Objects.SetStatus(ctx, job, status)
 	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
 	return written, err
@@ -57,7 +61,11 @@ type countedWorkflows struct {
 	m *Metrics
 }
 
-func (o countedWorkflows) SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+func (o countedWorkflows) SetStatus(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	status v1alpha1.HTCWorkflowStatus,
+) (*v1alpha1.HTCWorkflow, error) {
 	written, err := o.Objects.SetStatus(ctx, w, status)
 	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
 	return written, err

@@ -19,7 +19,9 @@ func waiter(phase v1alpha1.Phase, kind string, is metav1.ConditionStatus, reason
 		Status:     v1alpha1.HTCJobStatus{Phase: phase},
 	}
 	if kind != "" {
-		job.Status.Conditions = []metav1.Condition{{Type: kind, Status: is, Reason: reason, LastTransitionTime: metav1.NewTime(time.Unix(4600, 0))}}
+		job.Status.Conditions = []metav1.Condition{
+			{Type: kind, Status: is, Reason: reason, LastTransitionTime: metav1.NewTime(time.Unix(4600, 0))},
+		}
 	}
 	return job
 }
@@ -28,7 +30,10 @@ func TestWhyAnHTCJobWaits(t *testing.T) {
 	deleted := waiter("Pending", "Submitted", "False", "Waiting")
 	deleted.DeletionTimestamp = new(metav1.NewTime(time.Unix(5000, 0)))
 	both := waiter("Submitting", "Submitted", "False", "Retrying")
-	both.Status.Conditions = append(both.Status.Conditions, metav1.Condition{Type: "Credentials", Status: "False", Reason: "BadPassword"})
+	both.Status.Conditions = append(
+		both.Status.Conditions,
+		metav1.Condition{Type: "Credentials", Status: "False", Reason: "BadPassword"},
+	)
 	for name, c := range map[string]struct {
 		job  *v1alpha1.HTCJob
 		want string

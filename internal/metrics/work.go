@@ -250,7 +250,10 @@ func (w *work) sums() (sums, error) {
 // reached shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
 // ever answered or that the site named. Other names that users wrote into HTCJobs do not count. A schedd without a name
 // counts while its name cannot be determined.
-func (w *work) reached(backends map[schedd.Endpoint]backend.Reachability, open []ledger.OpenAt) map[schedd.Endpoint]float64 {
+func (w *work) reached(
+	backends map[schedd.Endpoint]backend.Reachability,
+	open []ledger.OpenAt,
+) map[schedd.Endpoint]float64 {
 	up := map[schedd.Endpoint]float64{}
 	for endpoint, b := range backends {
 		matters := !b.Answered.IsZero() || b.Usual

@@ -17,15 +17,30 @@ type workflows struct {
 
 func (m *Metrics) newWorkflows() workflows {
 	w := workflows{
-		phases:    m.gauges("htcworkflows", "HTCWorkflows, by `phase` of their status; only the active htcd counts", "phase"),
-		watched:   m.gauges("htcworkflows_watched", "1 when the apiserver last let htcd list or watch the HTCWorkflows, else 0"),
-		nodes:     m.lookedUp("nodes", "nodes of all HTCWorkflows, of the DAGs that were sent, by `state`: `waiting` (for nodes before it, or the schedd has not shown it yet), `idle`, `running`, `held`, `done`, `failed`, `futile`", "state"),
-		dags:      m.counters("submitted_dags_total", "DAGs that were submitted; each is also one of the submitted procs"),
-		sent:      m.counters("submitted_nodes_total", "nodes of these DAGs, which DAGMan sends"),
-		rules:     m.counters("rules_acted_total", "actions of HTCWorkflows' rules, by `action`", "action"),
-		fetched:   m.counters("fetched_nodes_total", "nodes whose output was fetched"),
-		fetchErrs: m.counters("node_fetch_errors_total", "failed fetches of nodes' output, which are repeated, by `reason` as in the condition OutputFetched", "reason"),
-		queues:    m.lookedUp("workflow_queue_depth", "HTCWorkflows that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `measure` (results and rules)", "queue"),
+		phases: m.gauges("htcworkflows", "HTCWorkflows, by `phase` of their status; only the active htcd counts", "phase"),
+		watched: m.gauges(
+			"htcworkflows_watched",
+			"1 when the apiserver last let htcd list or watch the HTCWorkflows, else 0",
+		),
+		nodes: m.lookedUp(
+			"nodes",
+			"nodes of all HTCWorkflows, of the DAGs that were sent, by `state`: `waiting` (for nodes before it, or the schedd has not shown it yet), `idle`, `running`, `held`, `done`, `failed`, `futile`",
+			"state",
+		),
+		dags:    m.counters("submitted_dags_total", "DAGs that were submitted; each is also one of the submitted procs"),
+		sent:    m.counters("submitted_nodes_total", "nodes of these DAGs, which DAGMan sends"),
+		rules:   m.counters("rules_acted_total", "actions of HTCWorkflows' rules, by `action`", "action"),
+		fetched: m.counters("fetched_nodes_total", "nodes whose output was fetched"),
+		fetchErrs: m.counters(
+			"node_fetch_errors_total",
+			"failed fetches of nodes' output, which are repeated, by `reason` as in the condition OutputFetched",
+			"reason",
+		),
+		queues: m.lookedUp(
+			"workflow_queue_depth",
+			"HTCWorkflows that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `measure` (results and rules)",
+			"queue",
+		),
 	}
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()

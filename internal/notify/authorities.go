@@ -49,7 +49,12 @@ func Authorities(file string) (text string, roots *x509.CertPool, err error) {
 	case b.Len() == 0:
 		return "", nil, fmt.Errorf("%s holds no certificate in PEM form", file)
 	case b.Len() > maxAuthorities:
-		return "", nil, fmt.Errorf("%s has %d bytes of certificates, which is more than %d: keep only the authority of the receiver's certificate", file, b.Len(), maxAuthorities)
+		return "", nil, fmt.Errorf(
+			"%s has %d bytes of certificates, which is more than %d: keep only the authority of the receiver's certificate",
+			file,
+			b.Len(),
+			maxAuthorities,
+		)
 	}
 	return b.String(), roots, nil
 }

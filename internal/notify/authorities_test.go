@@ -14,7 +14,9 @@ import (
 )
 
 func TestAuthorities(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	server := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+	)
 	t.Cleanup(server.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	file := filepath.Join(t.TempDir(), "ca")
@@ -36,7 +38,12 @@ func TestAuthorities(t *testing.T) {
 
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("tok"), 0o600))
-	o := SendOptions{URL: server.URL, TokenFile: token, Callback: Callback{Name: "zero", Namespace: "default", JobID: "1.0"}, Deadline: time.Second}
+	o := SendOptions{
+		URL:       server.URL,
+		TokenFile: token,
+		Callback:  Callback{Name: "zero", Namespace: "default", JobID: "1.0"},
+		Deadline:  time.Second,
+	}
 	require.ErrorContains(t, Send(t.Context(), o), "certificate")
 	o.CAFile = file
 	require.NoError(t, Send(t.Context(), o))

@@ -16,9 +16,9 @@
 //
 // where exit is what HTCondor sees in place of retcode.
 //
-// A job may tell its start, too: with "started": true in the place of retcode, and once, since nobody depends on it. One whose script
-// has ended, and which HTCondor is about to hold because it cannot bring back what the script leaves, has "held": true there: that is
-// no end, and only stderr is kept of it.
+// A job may tell its start, too: with "started": true in the place of retcode, and once, since nobody depends on it.
+// One whose script has ended, and which HTCondor is about to hold because it cannot bring back what the script leaves,
+// has "held": true there: that is no end, and only stderr is kept of it.
 //
 // retcode is an integer from 0 to 255, as number or as string: what a shell
 // has in $?. A job that a signal ended has 128 and the signal's number there;

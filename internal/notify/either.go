@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Either returns a listener that speaks TLS with clients that begin with it, and plain HTTP with others: jobs go on to report their ends as
-// they were told when they were sent, and an Ingress may end TLS.
+// Either returns a listener that speaks TLS with clients that begin with it, and plain HTTP with others: jobs go on to
+// report their ends as they were told when they were sent, and an Ingress may end TLS.
 func Either(l net.Listener, config *tls.Config) net.Listener { return &either{l, config} }
 
 type either struct {

@@ -26,7 +26,8 @@ const (
 	HoldType  = "ch.cern.htc.job.held"
 )
 
-// Callback is the content of an event: this job ended with this return code, or has started, or HTCondor is about to hold it.
+// Callback is the content of an event: this job ended with this return code, or has started, or HTCondor is about to
+// hold it.
 type Callback struct {
 	Name      string // of the HTCJob
 	Namespace string
@@ -42,7 +43,8 @@ type Callback struct {
 type Node struct {
 	Number int // in the DAG, from 0
 	Exit   int // what the job ends with, and HTCondor sees, instead of Retcode: 0 to 255
-	// Results are lines name=number that its script has written: the first MaxResults bytes, and one more if there are more.
+	// Results are lines name=number that its script has written: the first MaxResults bytes, and one more if there are
+	// more.
 	Results string
 }
 

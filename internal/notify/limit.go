@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// mostConnections are open at once. With TLS, the longest header and a body that lacks its last byte all of them took 220 MB, measured
-	// as the process's peak. 8,000 jobs that end at once behind one address get through, on a busy machine within 50 s.
+	// mostConnections are open at once. With TLS, the longest header and a body that lacks its last byte all of them
+	// took 220 MB, measured as the process's peak. 8,000 jobs that end at once behind one address get through, on a
+	// busy machine within 50 s.
 	mostConnections = 2048
-	// grace is how long a connection is safe from newer ones of its own client: a job's event has come by then, even from far away.
+	// grace is how long a connection is safe from newer ones of its own client: a job's event has come by then, even
+	// from far away.
 	grace = time.Second
 )
 
@@ -33,10 +35,11 @@ const (
 // Reasons are all of them.
 var Reasons = []Unanswered{Displaced, Refused, NoRequest}
 
-// Limit returns a listener that has a limited number of connections open at once; ended hears of those that ended without an answer. It accepts
-// at any time. When there are too many, the client with most connections that wait, for a handshake, a header or a body, loses the one
-// that has waited longest. So a client gets all that nobody else wants, as a site may whose nodes share one address, and however
-// many connections others have, there is room for a client with fewer.
+// Limit returns a listener that has a limited number of connections open at once; ended hears of those that ended
+// without an answer. It accepts at any time. When there are too many, the client with most connections that wait, for a
+// handshake, a header or a body, loses the one that has waited longest. So a client gets all that nobody else wants, as
+// a site may whose nodes share one address, and however many connections others have, there is room for a client with
+// fewer.
 func Limit(l net.Listener, ended func(Unanswered)) net.Listener {
 	return &limited{Listener: l, most: mostConnections, now: time.Now, ended: ended, waiting: map[string]*list.List{}}
 }
@@ -223,7 +226,8 @@ func hold(ctx context.Context) (release func()) {
 	}
 }
 
-// Holding keeps the connections of h's requests from being displaced while it answers: h limits how many it answers, and reads no body.
+// Holding keeps the connections of h's requests from being displaced while it answers: h limits how many it answers,
+// and reads no body.
 func Holding(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		defer hold(request.Context())()

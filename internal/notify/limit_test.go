@@ -29,7 +29,13 @@ type crowd struct {
 }
 
 // newCrowd serves at most so many connections; wrap is nil for plain HTTP.
-func newCrowd(t *testing.T, most int, handler http.Handler, wrap func(net.Listener) net.Listener, log zerolog.Logger) *crowd {
+func newCrowd(
+	t *testing.T,
+	most int,
+	handler http.Handler,
+	wrap func(net.Listener) net.Listener,
+	log zerolog.Logger,
+) *crowd {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -46,7 +52,13 @@ func newCrowd(t *testing.T, most int, handler http.Handler, wrap func(net.Listen
 	go func() { _ = server.Serve(outer) }()
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
-		require.Eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.open == 0 && len(l.waiting) == 0 }, 10*time.Second, time.Millisecond, "every connection was counted out")
+		require.Eventually(
+			t,
+			func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.open == 0 && len(l.waiting) == 0 },
+			10*time.Second,
+			time.Millisecond,
+			"every connection was counted out",
+		)
 	})
 	return c
 }
@@ -56,7 +68,12 @@ func (c *crowd) pass(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.now 
 // open waits until so many connections were accepted and are open.
 func (c *crowd) open(n int) {
 	c.t.Helper()
-	require.Eventually(c.t, func() bool { c.limited.mu.Lock(); defer c.limited.mu.Unlock(); return c.limited.open == n }, 30*time.Second, time.Millisecond)
+	require.Eventually(
+		c.t,
+		func() bool { c.limited.mu.Lock(); defer c.limited.mu.Unlock(); return c.limited.open == n },
+		30*time.Second,
+		time.Millisecond,
+	)
 }
 
 func (c *crowd) endings() map[Unanswered]int {
@@ -188,7 +205,13 @@ func TestConnectionsThatBringNoRequestAreCountedAndNotLogged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &lines{}
-			c := newCrowd(t, 100, NewReceiver(&memory{}, Options{}, zerolog.Nop()), wrap, zerolog.New(log).Level(zerolog.InfoLevel))
+			c := newCrowd(
+				t,
+				100,
+				NewReceiver(&memory{}, Options{}, zerolog.Nop()),
+				wrap,
+				zerolog.New(log).Level(zerolog.InfoLevel),
+			)
 			for _, beginning := range []string{"", "POST /cloudevents", "\x16\x03\x01\x00\x05hello"} {
 				conn := from(t, "127.0.0.1", c.address)
 				_, err := io.WriteString(conn, beginning)
@@ -205,9 +228,20 @@ func TestConnectionsThatBringNoRequestAreCountedAndNotLogged(t *testing.T) {
 
 func TestAPanicIsLogged(t *testing.T) {
 	log := &lines{}
-	c := newCrowd(t, 1, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("of a handler") }), nil, zerolog.New(log).Level(zerolog.ErrorLevel))
+	c := newCrowd(
+		t,
+		1,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("of a handler") }),
+		nil,
+		zerolog.New(log).Level(zerolog.ErrorLevel),
+	)
 	require.Zero(t, c.post("127.0.0.1"))
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "of a handler") }, 10*time.Second, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return strings.Contains(log.String(), "of a handler") },
+		10*time.Second,
+		time.Millisecond,
+	)
 }
 
 // The answer to a request that is not worth reading does not wait for the rest of it.
@@ -215,7 +249,10 @@ func TestWithoutATokenTheAnswerComesBeforeTheBody(t *testing.T) {
 	address := serve(t, NewReceiver(&memory{}, Options{}, zerolog.Nop()))
 	conn := from(t, "127.0.0.1", address)
 	defer conn.Close()
-	_, err := io.WriteString(conn, "POST /cloudevents HTTP/1.1\r\nHost: htcd\r\nAuthorization: Bearer guess\r\nContent-Length: 10000\r\n\r\n{")
+	_, err := io.WriteString(
+		conn,
+		"POST /cloudevents HTTP/1.1\r\nHost: htcd\r\nAuthorization: Bearer guess\r\nContent-Length: 10000\r\n\r\n{",
+	)
 	require.NoError(t, err)
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
@@ -230,9 +267,19 @@ func TestTheLargestEventOfAJobIsTaken(t *testing.T) {
 		"quotes": `"`, "backslashes": `\`, "line ends": "\n", "control characters": "\x01", "what is no text": "\xff", "what HTML minds": "<",
 		"separators of lines": "\u2028", "emoji": "\U0001F680",
 	} {
-		body, err := encode(Callback{Name: long, Namespace: long, JobID: "4294967295.4294967295", Retcode: 255, Stderr: strings.Repeat(worst, MaxStderr), Node: &Node{
-			Number: 1 << 62, Exit: 255, Results: strings.Repeat(worst, MaxResults+1),
-		}}, time.Now())
+		body, err := encode(
+			Callback{
+				Name:      long,
+				Namespace: long,
+				JobID:     "4294967295.4294967295",
+				Retcode:   255,
+				Stderr:    strings.Repeat(worst, MaxStderr),
+				Node: &Node{
+					Number: 1 << 62, Exit: 255, Results: strings.Repeat(worst, MaxResults+1),
+				},
+			},
+			time.Now(),
+		)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(body), maxBody, name)
 		c, err := decode(http.Header{"Content-Type": {"application/cloudevents+json"}}, body)

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// How long certificates last, and how long before its end one is replaced. Jobs that are active when the authority's is replaced have the
-// old one, and check the new ones by it, since the key stays. Nodes' clocks may be behind.
+// How long certificates last, and how long before its end one is replaced. Jobs that are active when the authority's is
+// replaced have the old one, and check the new ones by it, since the key stays. Nodes' clocks may be behind.
 const (
 	authorityLasts = 20 * 365 * 24 * time.Hour
 	authorityLeft  = 10 * 365 * 24 * time.Hour
@@ -29,7 +29,8 @@ const (
 	clockBehind    = 24 * time.Hour
 )
 
-// Own is an authority of htcd's own, for the receiver's certificate where nobody has given one. Its certificate travels with every job.
+// Own is an authority of htcd's own, for the receiver's certificate where nobody has given one. Its certificate travels
+// with every job.
 type Own struct {
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
@@ -41,8 +42,8 @@ type Own struct {
 	until  time.Time
 }
 
-// LoadOwn reads the authority from a file, and makes it if there is none. One that cannot be read is an error: with another, jobs that are
-// active could not report their ends. host is where jobs reach the receiver.
+// LoadOwn reads the authority from a file, and makes it if there is none. One that cannot be read is an error: with
+// another, jobs that are active could not report their ends. host is where jobs reach the receiver.
 func LoadOwn(file, host string, now func() time.Time) (*Own, error) {
 	o := &Own{host: host, now: now}
 	content, err := os.ReadFile(file) // #nosec G304 -- on htcd's own volume
@@ -115,7 +116,10 @@ func (o *Own) Text() string {
 
 // TLS is the server's configuration. Its certificate is made when it is first needed, and replaced in time.
 func (o *Own) TLS() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return o.certificate() }}
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return o.certificate() },
+	}
 }
 
 func (o *Own) certificate() (*tls.Certificate, error) {
@@ -130,7 +134,9 @@ func (o *Own) certificate() (*tls.Certificate, error) {
 	}
 	until := o.now().Add(serverLasts)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(o.now().UnixNano()), Subject: pkix.Name{CommonName: "htcd"}, NotBefore: o.now().Add(-clockBehind), NotAfter: until,
+		SerialNumber: big.NewInt(
+			o.now().UnixNano(),
+		), Subject: pkix.Name{CommonName: "htcd"}, NotBefore: o.now().Add(-clockBehind), NotAfter: until,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	if ip := net.ParseIP(o.host); ip != nil {

@@ -70,7 +70,10 @@ func TestOnePortServesHTTPSAndHTTP(t *testing.T) {
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }), zerolog.Nop())
+	server := NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }),
+		zerolog.Nop(),
+	)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(Either(listener, o.TLS())) }()
 	silent, err := net.Dial("tcp", listener.Addr().String()) // sends nothing; other connections are served meanwhile

@@ -32,8 +32,8 @@ var (
 // Path is where the receiver accepts events.
 const Path = "/cloudevents"
 
-// maxBody is the largest event, in bytes: MaxStderr and MaxResults with an escape for each character, and 2 KiB of names and numbers
-// are 18 KiB.
+// maxBody is the largest event, in bytes: MaxStderr and MaxResults with an escape for each character, and 2 KiB of
+// names and numbers are 18 KiB.
 const maxBody = 20 << 10
 
 // Options configure a receiver; a zero field means its default.
@@ -86,7 +86,18 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if refused.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
 	}
-	r.log.Debug().Str("from", request.RemoteAddr).Int("status", refused.status).Str("reason", plaintext.Line(refused.reason)).Msg("callback refused")
+	r.log.Debug().Str(
+		"from",
+		request.RemoteAddr,
+	).Int(
+		"status",
+		refused.status,
+	).Str(
+		"reason",
+		plaintext.Line(refused.reason),
+	).Msg(
+		"callback refused",
+	)
 	http.Error(w, refused.reason, refused.status)
 }
 
@@ -111,7 +122,9 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		w.Header().Set("Connection", "close") // what else comes is not worth waiting for
 		return refused
 	}
-	body := bytes.NewBuffer(make([]byte, 0, max(request.ContentLength, 0)+bytes.MinRead)) // it grows only where no length is declared
+	body := bytes.NewBuffer(
+		make([]byte, 0, max(request.ContentLength, 0)+bytes.MinRead),
+	) // it grows only where no length is declared
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, request.Body, maxBody)); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return tooLarge

@@ -21,7 +21,11 @@ func options(t *testing.T, url string) SendOptions {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
-	return SendOptions{URL: url, TokenFile: file, Callback: Callback{Name: "zero", Namespace: "physics", JobID: "100.0", Retcode: 3}}
+	return SendOptions{
+		URL:       url,
+		TokenFile: file,
+		Callback:  Callback{Name: "zero", Namespace: "physics", JobID: "100.0", Retcode: 3},
+	}
 }
 
 // fakeTime is a sender whose clock moves by its waits only, and the waits.
@@ -163,7 +167,9 @@ func overwrite(t *testing.T, file, content string) {
 }
 
 func TestHTTPSIsSpoken(t *testing.T) {
-	server := httptest.NewTLSServer(NewReceiver(recorderFunc(func(context.Context, Callback, []byte) error { return nil }), Options{}, zerolog.Nop()))
+	server := httptest.NewTLSServer(
+		NewReceiver(recorderFunc(func(context.Context, Callback, []byte) error { return nil }), Options{}, zerolog.Nop()),
+	)
 	defer server.Close()
 	s, _ := fakeTime()
 	s.client.Transport = server.Client().Transport

@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
-// Limits on one connection's use of the server's time and memory. Most events are a few hundred bytes; a job's node may be far
-// away and busy.
+// Limits on one connection's use of the server's time and memory. Most events are a few hundred bytes; a job's node may
+// be far away and busy.
 const (
 	headerTime = 5 * time.Second
 	readTime   = 15 * time.Second // header and body
@@ -35,8 +35,8 @@ func NewServer(handler http.Handler, log zerolog.Logger) *http.Server {
 	}
 }
 
-// errorLog receives what the server has to say. Strangers can cause most of it, such as TLS handshakes that fail, as often as they like:
-// Limit counts them.
+// errorLog receives what the server has to say. Strangers can cause most of it, such as TLS handshakes that fail, as
+// often as they like: Limit counts them.
 type errorLog struct{ log zerolog.Logger }
 
 func (l errorLog) Write(line []byte) (int, error) {

@@ -12,15 +12,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzWhatComesFromANode makes what HTCondor may bring of a job: files, directories and links of names that mean something here, and any
-// list of names. Nothing outside of the job's directory changes, no file is there twice, and little memory is taken.
+// FuzzWhatComesFromANode makes what HTCondor may bring of a job: files, directories and links of names that mean
+// something here, and any list of names. Nothing outside of the job's directory changes, no file is there twice, and
+// little memory is taken.
 func FuzzWhatComesFromANode(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x14\x25"), []byte("a,b\x00../../out\x00\x00..\x00"))
 	f.Add([]byte("\x10\x11\x12\x23\x24\x25\x26\x27"), []byte("a\x00a\x00.htcd-out\x00.htcd-name-1\x00"))
 	f.Add([]byte("\x20\x31\x42\x53\x64"), []byte(strings.Repeat("\x00", 2000)))
 	f.Add([]byte("\x09\x19\x29\x39"), []byte(strings.Repeat("x", 256)+"\x00"))
-	names := []string{".htcd-name-0", ".htcd-name-1", ".htcd-name-2", ".htcd-out", ".htcd-out/0", ".htcd-out/1", ".htcd-out/1/a", ".htcd-out/1/d/b",
-		".htcd-out/01", ".htcd-out/1/.htcd-out", "a", "d", "d/b", ".htcd-names", "_condor_stdout", ".htcd-out/99999999999999999999"}
+	names := []string{
+		".htcd-name-0",
+		".htcd-name-1",
+		".htcd-name-2",
+		".htcd-out",
+		".htcd-out/0",
+		".htcd-out/1",
+		".htcd-out/1/a",
+		".htcd-out/1/d/b",
+		".htcd-out/01",
+		".htcd-out/1/.htcd-out",
+		"a",
+		"d",
+		"d/b",
+		".htcd-names",
+		"_condor_stdout",
+		".htcd-out/99999999999999999999",
+	}
 	f.Fuzz(func(t *testing.T, made, list []byte) {
 		top := t.TempDir()
 		outside := filepath.Join(top, "outside")

@@ -19,8 +19,9 @@ const (
 	measureEvery = time.Second
 )
 
-// Guarded runs a fetch into the booking's directory and aborts it, with ErrTooMuch, before it fills the volume, and with ErrOverShare, before it takes of what others
-// are to have. Half of what stays free is left for concurrent fetches.
+// Guarded runs a fetch into the booking's directory and aborts it, with ErrTooMuch, before it fills the volume, and
+// with ErrOverShare, before it takes of what others are to have. Half of what stays free is left for concurrent
+// fetches.
 func (b *Booking) Guarded(ctx context.Context, fetch func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -53,7 +53,8 @@ func Size(fetch string) int64 {
 	return size
 }
 
-// Taken is how much of a volume is in a directory, in blocks, the directories among its files. Unreadable files have no bytes.
+// Taken is how much of a volume is in a directory, in blocks, the directories among its files. Unreadable files have no
+// bytes.
 func Taken(dir string) Room {
 	_, taken := measure(dir)
 	return taken

@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// Carry gives an attempt the output that other procs have left in an earlier one, as links to the same files: keep says of which. What is there
-// already is replaced.
+// Carry gives an attempt the output that other procs have left in an earlier one, as links to the same files: keep says
+// of which. What is there already is replaced.
 func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 	all, err := s.Procs(from)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,8 @@ func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 	return errors.Join(s.Keep(dir, to, procs...), os.RemoveAll(dir))
 }
 
-// LinkTree links the regular files of a directory into another one; it may be repeated, and without the first there is nothing to do.
+// LinkTree links the regular files of a directory into another one; it may be repeated, and without the first there is
+// nothing to do.
 func LinkTree(root *os.Root, from, to string) error {
 	err := fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

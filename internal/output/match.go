@@ -12,9 +12,9 @@ import (
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// Matching lists the regular files of a job or node that a declared path stands for, as paths in its directory: what a shell's pattern
-// matches, with everything in directories. An empty path stands for all but HTCondor's and htcd's own. dir is the directory below that of the
-// attempt. It stops after that many.
+// Matching lists the regular files of a job or node that a declared path stands for, as paths in its directory: what a
+// shell's pattern matches, with everything in directories. An empty path stands for all but HTCondor's and htcd's own.
+// dir is the directory below that of the attempt. It stops after that many.
 func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, most int) ([]string, error) {
 	attempt, err := s.AttemptDir(a)
 	if err != nil {
@@ -25,7 +25,8 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 	}
 	var files []string
 	err = walk(ctx, filepath.Join(attempt, dir), func(file string, _ int64) error {
-		if pattern == "" && !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd") || pattern != "" && matches(pattern, file) {
+		if pattern == "" && !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd") ||
+			pattern != "" && matches(pattern, file) {
 			files = append(files, file)
 		}
 		if len(files) == most {
@@ -42,8 +43,8 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 // Matches reports whether a file is one that a declared path stands for.
 func Matches(pattern, file string) bool { return matches(pattern, file) }
 
-// matches reports whether the pattern matches a file or a directory in which it is. Like a shell's, it matches no name that begins
-// with a dot; HTCondor's own files are nobody's output.
+// matches reports whether the pattern matches a file or a directory in which it is. Like a shell's, it matches no name
+// that begins with a dot; HTCondor's own files are nobody's output.
 func matches(pattern, file string) bool {
 	if strings.HasPrefix(file, "_condor") {
 		return false

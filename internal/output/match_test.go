@@ -12,7 +12,20 @@ func TestADeclaredPathMatchesAsInAShell(t *testing.T) {
 	s, a := Store{Root: t.TempDir()}, Attempt{Namespace: "n", Name: "j", Number: 1}
 	dir, err := s.ProcDir(a, 3)
 	require.NoError(t, err)
-	all := []string{"_condor_stdout", "a.root", "b.root", "a[1]", "a1", ".hidden.root", "d/x", "d/.h", "d/e/f", "e/x", "line\nend.root", "a[b"}
+	all := []string{
+		"_condor_stdout",
+		"a.root",
+		"b.root",
+		"a[1]",
+		"a1",
+		".hidden.root",
+		"d/x",
+		"d/.h",
+		"d/e/f",
+		"e/x",
+		"line\nend.root",
+		"a[b",
+	}
 	for _, file := range all {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))

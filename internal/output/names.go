@@ -19,12 +19,12 @@ const (
 	shelteredFile  = ".htcd-name-" // and a number from 0
 )
 
-// declared is the directory in which the output of a job with spec.outputs comes, in one directory for each execution, numbered
-// from 0: outputs.sh in internal/schedd makes them.
+// declared is the directory in which the output of a job with spec.outputs comes, in one directory for each execution,
+// numbered from 0: outputs.sh in internal/schedd makes them.
 const declared = ".htcd-out"
 
-// Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones. A file that would
-// replace another stays where it came: only somebody who has tried to can have made it.
+// Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones. A file
+// that would replace another stays where it came: only somebody who has tried to can have made it.
 func Unpack(fetch string, proc int) error {
 	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
 	if err != nil {
@@ -63,7 +63,8 @@ func lastExecution(root *os.Root) (last int, found bool, err error) {
 		return 0, false, nil
 	}
 	err = eachName(root, declared, func(name string) error {
-		if n, err := strconv.Atoi(name); err == nil && n >= last && strconv.Itoa(n) == name && isDir(root, filepath.Join(declared, name)) {
+		if n, err := strconv.Atoi(name); err == nil && n >= last && strconv.Itoa(n) == name &&
+			isDir(root, filepath.Join(declared, name)) {
 			last, found = n, true
 		}
 		return nil
@@ -145,8 +146,9 @@ func RestoreNames(fetch string, proc int) error {
 // maxFileName is the longest name of a file, in bytes.
 const maxFileName = 255
 
-// eachListed calls fn for each of the first names in a list, in which each is followed by a NUL. The list was made on the node: no more of it
-// is read than so many names can take, and a name that is too long, or cut off at the end, is none.
+// eachListed calls fn for each of the first names in a list, in which each is followed by a NUL. The list was made on
+// the node: no more of it is read than so many names can take, and a name that is too long, or cut off at the end, is
+// none.
 func eachListed(list io.Reader, most int, fn func(name string) error) error {
 	const each = maxFileName + 1
 	from := bufio.NewReaderSize(io.LimitReader(list, int64(most)*each), each)

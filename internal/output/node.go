@@ -32,8 +32,8 @@ func (s Store) nodeRoot(a Attempt, node string) (*os.Root, error) {
 	return attempt.OpenRoot(node)
 }
 
-// ArchiveNode writes the output of a node to a tar stream, as Archive does: <number>/<path>. The comment of the first header is the node.
-// fs.ErrNotExist if there is no output of it.
+// ArchiveNode writes the output of a node to a tar stream, as Archive does: <number>/<path>. The comment of the first
+// header is the node. fs.ErrNotExist if there is no output of it.
 func (s Store) ArchiveNode(ctx context.Context, out *tar.Writer, a Attempt, node string, number int) error {
 	root, err := s.nodeRoot(a, node)
 	if err != nil {

@@ -114,7 +114,19 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 	put(t, s, first, 10, "x/y/z", "c")
 	var archive bytes.Buffer
 	require.NoError(t, s.Archive(t.Context(), &archive, first))
-	require.Equal(t, map[string]string{"0/": "", "0/_condor_stdout": "a", "10/": "", "10/_condor_stdout": "b", "10/x/": "", "10/x/y/": "", "10/x/y/z": "c"}, entries(t, &archive))
+	require.Equal(
+		t,
+		map[string]string{
+			"0/":                "",
+			"0/_condor_stdout":  "a",
+			"10/":               "",
+			"10/_condor_stdout": "b",
+			"10/x/":             "",
+			"10/x/y/":           "",
+			"10/x/y/z":          "c",
+		},
+		entries(t, &archive),
+	)
 	require.ErrorIs(t, s.Archive(t.Context(), io.Discard, first, 2), fs.ErrNotExist)
 }
 
@@ -300,8 +312,12 @@ func TestNamesThatHTCondorDoesNotBringAreGivenBack(t *testing.T) {
 	for _, entry := range entries {
 		found = append(found, entry.Name())
 	}
-	require.ElementsMatch(t, []string{"a,b", "c\nd", "last", "there", shelteredFile + "2", shelteredFile + "3", shelteredFile + "4",
-		shelteredFile + "5", shelteredFile + "6", shelteredFile + "7"}, found)
+	require.ElementsMatch(
+		t,
+		[]string{"a,b", "c\nd", "last", "there", shelteredFile + "2", shelteredFile + "3", shelteredFile + "4",
+			shelteredFile + "5", shelteredFile + "6", shelteredFile + "7"},
+		found,
+	)
 	text, err := os.ReadFile(filepath.Join(fetch, "0", "there"))
 	require.NoError(t, err)
 	require.Equal(t, "as it was", string(text))

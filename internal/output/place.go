@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Place moves what a fetch brought of one proc to a directory of the attempt, of a name such as step/job_0/3, in one step, replacing any
-// that is there. It reports whether the fetch brought anything. Sync the fetch before.
+// Place moves what a fetch brought of one proc to a directory of the attempt, of a name such as step/job_0/3, in one
+// step, replacing any that is there. It reports whether the fetch brought anything. Sync the fetch before.
 func (s Store) Place(fetch string, proc string, a Attempt, name string) (bool, error) {
 	attempt, err := s.AttemptDir(a)
 	if err != nil {

@@ -146,7 +146,12 @@ func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, co
 }
 
 // Files calls fn for every regular file in the output of some procs, in the order of the procs and of the paths.
-func (s Store) Files(ctx context.Context, a Attempt, procs []int, fn func(proc int, path string, size int64) error) error {
+func (s Store) Files(
+	ctx context.Context,
+	a Attempt,
+	procs []int,
+	fn func(proc int, path string, size int64) error,
+) error {
 	for _, proc := range procs {
 		dir, err := s.ProcDir(a, proc)
 		if err != nil {

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Result returns what a file of each of the first procs of an attempt holds, as printable UTF-8 of at most size bytes: of one proc its text
-// without the last line end, of several one line each, empty where there is no such file. fs.ErrNotExist if the only proc has none.
+// Result returns what a file of each of the first procs of an attempt holds, as printable UTF-8 of at most size bytes:
+// of one proc its text without the last line end, of several one line each, empty where there is no such file.
+// fs.ErrNotExist if the only proc has none.
 func (s Store) Result(a Attempt, procs int, file string, size int) (string, error) {
 	var lines []string
 	for proc, left := 0, size; proc < procs && left > 0; proc++ {

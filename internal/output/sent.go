@@ -25,7 +25,8 @@ const (
 
 var sentRE = regexp.MustCompile(`^(?:([0-9]{1,2}) ([0-9]{1,18})|([0-9a-f]{64}) [ *]([0-9]{1,2}))$`)
 
-// SentBy lists the files that the last execution of a proc in a fetch has sent to URLs. Lines that mean nothing are left out.
+// SentBy lists the files that the last execution of a proc in a fetch has sent to URLs. Lines that mean nothing are
+// left out.
 func SentBy(fetch string, proc int) ([]Sent, error) {
 	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
 	if err != nil {

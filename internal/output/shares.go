@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Shares divides the room of a volume among namespaces. Of what neither stays free nor is taken by other namespaces, one namespace takes three
-// quarters at most, in bytes as in files: however many have taken their shares, another one finds room. Set the fields before the first use;
-// the methods may be called by several goroutines.
+// Shares divides the room of a volume among namespaces. Of what neither stays free nor is taken by other namespaces,
+// one namespace takes three quarters at most, in bytes as in files: however many have taken their shares, another one
+// finds room. Set the fields before the first use; the methods may be called by several goroutines.
 type Shares struct {
 	Volume  func() (free, size Room, err error)
 	Reserve func(size Room) Room // what stays free
@@ -69,12 +69,13 @@ type Booking struct {
 	dir       string // where it is written; empty: not known yet
 }
 
-// Book books for a namespace what choose wants of what is left. choose is asked a second time, after a closer look, if it says that it wants
-// more. There is no booking if it wants nothing.
+// Book books for a namespace what choose wants of what is left. choose is asked a second time, after a closer look, if
+// it says that it wants more. There is no booking if it wants nothing.
 func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)) (*Booking, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// At first nothing of what is booked counts as written, and everything on the volume as kept by this namespace: a closer look takes time.
+	// At first nothing of what is booked counts as written, and everything on the volume as kept by this namespace: a
+	// closer look takes time.
 	left, err := s.left(namespace, func(b *Booking) Room { return b.room }, nil)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,8 @@ func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)
 	return b, nil
 }
 
-// BookAll books so much for a namespace, and returns what was left of the volume. There is no booking if that does not hold it.
+// BookAll books so much for a namespace, and returns what was left of the volume. There is no booking if that does not
+// hold it.
 func (s *Shares) BookAll(namespace string, want Room) (b *Booking, left Left, err error) {
 	b, err = s.Book(namespace, func(l Left) (Room, bool) {
 		if left = l; l.Holds(want) {

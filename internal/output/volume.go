@@ -55,16 +55,23 @@ func Reserve(bytes int64, size Room) Room {
 	return Room{bytes, min(size.Files/10, mostFilesKept)}
 }
 
-// ReserveOfStaged is what files to be submitted leave free, where output leaves Reserve(bytes, size): half of it, and no more than half of what is the default. So
-// output that has taken what it may leaves room for submissions, and both leave some for the ledger.
+// ReserveOfStaged is what files to be submitted leave free, where output leaves Reserve(bytes, size): half of it, and
+// no more than half of what is the default. So output that has taken what it may leaves room for submissions, and both
+// leave some for the ledger.
 func ReserveOfStaged(bytes int64, size Room) Room {
 	kept := Reserve(bytes, size)
 	return Room{min(kept.Bytes, Reserve(0, size).Bytes) / 2, kept.Files / 2}
 }
 
-// NewShares returns the shares of the store's volume, of which output leaves so many bytes free, or with 0 a share of it.
+// NewShares returns the shares of the store's volume, of which output leaves so many bytes free, or with 0 a share of
+// it.
 func (s Store) NewShares(keepFree int64, now func() time.Time) *Shares {
-	return &Shares{Volume: s.Volume, Reserve: func(size Room) Room { return Reserve(keepFree, size) }, Kept: []string{s.Root}, Now: now}
+	return &Shares{
+		Volume:  s.Volume,
+		Reserve: func(size Room) Room { return Reserve(keepFree, size) },
+		Kept:    []string{s.Root},
+		Now:     now,
+	}
 }
 
 // Volume is the free space and the size of the store's volume.
@@ -89,6 +96,7 @@ func Full(err error) bool {
 	if err == nil || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return err != nil
 	}
-	return strings.Contains(err.Error(), "o space left on device") || strings.Contains(err.Error(), "isk quota exceeded") ||
+	return strings.Contains(err.Error(), "o space left on device") ||
+		strings.Contains(err.Error(), "isk quota exceeded") ||
 		strings.Contains(err.Error(), "database or disk is full")
 }

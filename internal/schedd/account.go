@@ -11,8 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Account returns the Owner that the schedd assigns to jobs of this identity. Only the schedd knows it: its map files derive it
-// from the name in the ticket or the token. condor_ping asks with the same handshake that begins a submission.
+// Account returns the Owner that the schedd assigns to jobs of this identity. Only the schedd knows it: its map files
+// derive it from the name in the ticket or the token. condor_ping asks with the same handshake that begins a
+// submission.
 func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -37,8 +38,8 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	return account, nil
 }
 
-// answerTime is how long a working schedd may take to answer: another client that stalls during a submission blocks it for
-// 20 s (measured).
+// answerTime is how long a working schedd may take to answer: another client that stalls during a submission blocks it
+// for 20 s (measured).
 const answerTime = 25 * time.Second
 
 // Answers asks the schedd the smallest possible question, a handshake; a nil error means that it answers.

@@ -65,7 +65,13 @@ func requirements(x string) (string, error) {
 	}
 	written, err := enclosed(x)
 	if syntax, ok := errors.AsType[*classad.SyntaxError](err); ok {
-		return "", refused("spec.requirements, line %d, column %d: found %s, expected %s", syntax.Line, syntax.Column, syntax.Found, syntax.Expected)
+		return "", refused(
+			"spec.requirements, line %d, column %d: found %s, expected %s",
+			syntax.Line,
+			syntax.Column,
+			syntax.Found,
+			syntax.Expected,
+		)
 	}
 	if err != nil {
 		return "", refused("spec.requirements: %w", err)
@@ -84,7 +90,13 @@ func (d Description) agree(all []said) error {
 			return err
 		}
 		if field := d.contradicted(o, all); field != "" {
-			return l.refuse(0, "%s in htcopts and spec.%s do not say the same%s: write it once", strings.TrimPrefix(o.key, "My."), field, apart(o, all))
+			return l.refuse(
+				0,
+				"%s in htcopts and spec.%s do not say the same%s: write it once",
+				strings.TrimPrefix(o.key, "My."),
+				field,
+				apart(o, all),
+			)
 		}
 	}
 	return nil
@@ -97,7 +109,15 @@ func apart(o option, all []said) string {
 		there, isThere := units(s.option)
 		if s.key == o.key && isHere && isThere {
 			unit := map[string]string{"request_memory": " MiB", "request_disk": " KiB"}[o.key]
-			return fmt.Sprintf(" (%s = %s is %.0f%s in htcopts, and %.0f%s in the spec)", o.key, o.value, here, unit, there, unit)
+			return fmt.Sprintf(
+				" (%s = %s is %.0f%s in htcopts, and %.0f%s in the spec)",
+				o.key,
+				o.value,
+				here,
+				unit,
+				there,
+				unit,
+			)
 		}
 	}
 	return ""
@@ -138,8 +158,8 @@ func same(a, b option) bool {
 
 var unitRE = regexp.MustCompile(`^([0-9.]+) *([KMGTkmgt]?)[Bb]?$`)
 
-// units returns a number as condor_submit reads it: memory in MiB and disk in KiB, rounded up; others unchanged. It returns
-// false for an expression.
+// units returns a number as condor_submit reads it: memory in MiB and disk in KiB, rounded up; others unchanged. It
+// returns false for an expression.
 func units(o option) (float64, bool) {
 	m := unitRE.FindStringSubmatch(o.value)
 	if m == nil {

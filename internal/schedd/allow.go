@@ -35,8 +35,8 @@ var allowed = map[string]allowance{
 	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
 }
 
-// deferring lists the allowed commands that let a job continue after one of its executions ended, or change what counts as
-// success.
+// deferring lists the allowed commands that let a job continue after one of its executions ended, or change what counts
+// as success.
 var deferring = []string{"max_retries", "retry_until", "success_exit_code", "on_exit_hold", "on_exit_remove"}
 
 // exclusive lists commands that condor_submit does not accept together, or of which it ignores one.
@@ -54,8 +54,8 @@ func resource(v string) (string, error) {
 	return amount(v)
 }
 
-// meant returns the allowed command of which a name is probably a misspelling, or "". For request_ with a resource's name only
-// the latter is compared; otherwise all short names would be similar.
+// meant returns the allowed command of which a name is probably a misspelling, or "". For request_ with a resource's
+// name only the latter is compared; otherwise all short names would be similar.
 func meant(command string) string {
 	best, least := "", 3
 	for _, c := range slices.Sorted(maps.Keys(allowed)) {
@@ -97,8 +97,8 @@ func edits(a, b string) int {
 	return d[len(a)][len(b)]
 }
 
-// ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's own
-// line and win.
+// ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's
+// own line and win.
 var ownedAttributes = []string{
 	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
 	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
@@ -106,8 +106,8 @@ var ownedAttributes = []string{
 	"DAGManJobId", "DAGNodeName", "OtherJobRemoveRequirements",
 }
 
-// CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: it must not contain those
-// that htcd sets itself.
+// CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: it must not contain
+// those that htcd sets itself.
 func CheckAllow(list []string) error {
 	for _, entry := range list {
 		if err := forSite(entry); err != nil {
@@ -190,8 +190,8 @@ func amount(v string) (string, error) {
 	return calculated(v, "a number of at most 9 digits")
 }
 
-// calculated accepts an expression that is not a number: condor_submit multiplies numbers by their unit even if the product
-// does not fit into 64 bits. One that is always the same must be an amount.
+// calculated accepts an expression that is not a number: condor_submit multiplies numbers by their unit even if the
+// product does not fit into 64 bits. One that is always the same must be an amount.
 func calculated(v, number string) (string, error) {
 	x, err := parsed(v)
 	if err != nil {
@@ -207,8 +207,8 @@ func calculated(v, number string) (string, error) {
 	return x.String(), nil
 }
 
-// until accepts an exit code or a condition. condor_submit evaluates a condition that depends on nothing and then treats it
-// as an exit code.
+// until accepts an exit code or a condition. condor_submit evaluates a condition that depends on nothing and then
+// treats it as an exit code.
 func until(v string) (string, error) {
 	if wholeRE.MatchString(v) {
 		return v, nil
@@ -303,7 +303,10 @@ func outputFiles(v string) (string, error) {
 		files[i] = f
 		switch {
 		case !fileRE.MatchString(f), path.Clean(f) != strings.TrimSuffix(f, "/"), strings.HasPrefix(f, ".."):
-			return "", fmt.Errorf("found %q, expected a path inside the job's directory, of letters, digits and _ . / + = @ -", f)
+			return "", fmt.Errorf(
+				"found %q, expected a path inside the job's directory, of letters, digits and _ . / + = @ -",
+				f,
+			)
 		case slices.Contains(sandboxFiles, path.Clean(f)):
 			return "", fmt.Errorf("found %q, expected a file of the script's own: that one is htcd's", f)
 		}

@@ -51,7 +51,10 @@ func CheckImagePatterns(patterns []string) error {
 		case found && (scheme == "docker" || scheme == "oras" || scheme == "library"):
 		case !found && strings.HasPrefix(p, "/"):
 		default:
-			return fmt.Errorf("%q: want an absolute path, or docker://, oras:// or library:// in front, as images are resolved to that", p)
+			return fmt.Errorf(
+				"%q: want an absolute path, or docker://, oras:// or library:// in front, as images are resolved to that",
+				p,
+			)
 		}
 	}
 	return nil

@@ -13,8 +13,10 @@ import (
 // What condor_q -better-analyze prints. 25.14 counts "slots" where 23.9 writes nothing, and machines besides.
 var (
 	summaryLine = regexp.MustCompile(`Run analysis summary .*  Of (\d+) (?:machines|slots)`)
-	countLine   = regexp.MustCompile(`^ *(\d+) (?:slots )?(are rejected by your job's requirements|reject your job because of their own requirements)`)
-	stepLine    = regexp.MustCompile(`^\[\d+\] +(\d+)  (.+)$`)
+	countLine   = regexp.MustCompile(
+		`^ *(\d+) (?:slots )?(are rejected by your job's requirements|reject your job because of their own requirements)`,
+	)
+	stepLine = regexp.MustCompile(`^\[\d+\] +(\d+)  (.+)$`)
 )
 
 const (

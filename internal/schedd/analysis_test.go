@@ -18,7 +18,12 @@ Step    Matched  Condition
 No successful match recorded.
 
 `
-	want := Analysis{Slots: 4, Rejects: 3, Refused: 1, Steps: []Step{{"HasUnicorn is true", 0}, {`TARGET.Arch == "X86_64"`, 4}, {"[0] && [1]", 0}}}
+	want := Analysis{
+		Slots:   4,
+		Rejects: 3,
+		Refused: 1,
+		Steps:   []Step{{"HasUnicorn is true", 0}, {`TARGET.Arch == "X86_64"`, 4}, {"[0] && [1]", 0}},
+	}
 	for name, text := range map[string]string{
 		"HTCondor 23.9": steps + `001.000:  Run analysis summary ignoring user priority.  Of 4 machines,
       3 are rejected by your job's requirements

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// argumentRE matches what is replaced in an argument: the value of a variable that only this job has, its number, and its cluster.
+// argumentRE matches what is replaced in an argument: the value of a variable that only this job has, its number, and
+// its cluster.
 var argumentRE = regexp.MustCompile(`\{\{(?:item\.([A-Za-z_][A-Za-z0-9_]*)|proc|cluster)\}\}`)
 
 const (
@@ -16,17 +17,25 @@ const (
 // checkArgs refuses arguments that no program could be given, whatever the items are.
 func (d Description) checkArgs() error {
 	if len(d.Args) > maxArgs {
-		return refused("spec.script.args: expected at most %d, found %d: put them into a file that the script reads", maxArgs, len(d.Args))
+		return refused(
+			"spec.script.args: expected at most %d, found %d: put them into a file that the script reads",
+			maxArgs,
+			len(d.Args),
+		)
 	}
 	for i, arg := range d.Args {
 		if strings.ContainsRune(arg, 0) {
-			return refused("spec.script.args[%d]: found a NUL character, expected none: encode binary data, as base64 for example", i)
+			return refused(
+				"spec.script.args[%d]: found a NUL character, expected none: encode binary data, as base64 for example",
+				i,
+			)
 		}
 	}
 	return d.checkArgsOf("", "")
 }
 
-// checkArgsOf refuses arguments that a job with these variables could not be given. Without a job it is their length alone that counts.
+// checkArgsOf refuses arguments that a job with these variables could not be given. Without a job it is their length
+// alone that counts.
 func (d Description) checkArgsOf(job, variables string) error {
 	if job != "" && !strings.Contains(strings.Join(d.Args, "\n"), "{{item.") {
 		return nil
@@ -42,13 +51,22 @@ func (d Description) checkArgsOf(job, variables string) error {
 		for _, m := range argumentRE.FindAllStringSubmatch(arg, -1) {
 			value, there := values[m[1]]
 			if m[1] != "" && job != "" && !there {
-				return refused("spec.script.args[%d]: found %s, and %s has no variable %s: expected one of its items", i, m[0], job, m[1])
+				return refused(
+					"spec.script.args[%d]: found %s, and %s has no variable %s: expected one of its items",
+					i,
+					m[0],
+					job,
+					m[1],
+				)
 			}
 			size += len(value)
 		}
 	}
 	if size > maxArgsBytes {
-		return refused("spec.script.args: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads", size)
+		return refused(
+			"spec.script.args: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			size,
+		)
 	}
 	return nil
 }
@@ -67,8 +85,8 @@ func (d Description) argumentsShell() string {
 	return b.String()
 }
 
-// shellWord returns a text as a word of the wrapper. What is replaced is written as an expansion in double quotes between quoted text, so that
-// nothing in it means anything to the shell.
+// shellWord returns a text as a word of the wrapper. What is replaced is written as an expansion in double quotes
+// between quoted text, so that nothing in it means anything to the shell.
 func shellWord(text string) string {
 	var b strings.Builder
 	from := 0

@@ -31,7 +31,12 @@ func FuzzArgumentReachesTheScript(f *testing.F) {
 			s.shell = argv
 			code, stdout, stderr := s.run(t)
 			require.Equal(t, 0, code, "%s: %s", shell, stderr)
-			require.Equal(t, []string{"first", arg, "2" + arg + "77", " -n '\"$(touch ran)\\ ", ""}, strings.Split(stdout, "\x00"), shell)
+			require.Equal(
+				t,
+				[]string{"first", arg, "2" + arg + "77", " -n '\"$(touch ran)\\ ", ""},
+				strings.Split(stdout, "\x00"),
+				shell,
+			)
 		}
 	})
 }

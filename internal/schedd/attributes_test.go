@@ -44,7 +44,8 @@ func TestAPatternAllowsAttributesThatDecideNothing(t *testing.T) {
 	require.NoError(t, CheckAttributes(append([]string{"*", "Lab*", "Cohort"}, htcopts.Attributes...)))
 }
 
-// HTCondor itself acts upon these two, by the words of its manual: they say what a job is counted for, and that it needs a credential.
+// HTCondor itself acts upon these two, by the words of its manual: they say what a job is counted for, and that it
+// needs a credential.
 func TestAttributesThatNeedNoPatternAreNoneThatHTCondorActsUpon(t *testing.T) {
 	var acts []string
 	for _, name := range htcopts.Attributes {
@@ -52,5 +53,9 @@ func TestAttributesThatNeedNoPatternAreNoneThatHTCondorActsUpon(t *testing.T) {
 			acts = append(acts, name)
 		}
 	}
-	require.ElementsMatch(t, []string{"AccountingGroup", "SendCredential", "ProjectName", "JobDescription", "ContainerOS"}, acts)
+	require.ElementsMatch(
+		t,
+		[]string{"AccountingGroup", "SendCredential", "ProjectName", "JobDescription", "ContainerOS"},
+		acts,
+	)
 }

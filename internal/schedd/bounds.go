@@ -10,9 +10,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
-// The schedd, the negotiator, the machines and the tools evaluate what a user has written, as often as they like. What that can
-// take is bounded by three rules: an expression calls only functions whose result is not longer than their arguments; it contains
-// no nested ad, whose attributes could refer to each other; and it is small even with everything in it that it refers to.
+// The schedd, the negotiator, the machines and the tools evaluate what a user has written, as often as they like. What
+// that can take is bounded by three rules: an expression calls only functions whose result is not longer than their
+// arguments; it contains no nested ad, whose attributes could refer to each other; and it is small even with everything
+// in it that it refers to.
 
 // checkBounds refuses a nested ad and a call of any other function, at its place in the text v.
 func checkBounds(v string, x classad.Expr) error {
@@ -36,8 +37,8 @@ func misplaced(v string, off int, found, expected string) error {
 	return &classad.SyntaxError{Line: line, Column: column, Offset: off, Found: found, Expected: expected}
 }
 
-// maxExpanded is the maximum size of an expression in bytes, with the values of those attributes to which it refers and that other
-// lines set, once for each time that they are referred to.
+// maxExpanded is the maximum size of an expression in bytes, with the values of those attributes to which it refers and
+// that other lines set, once for each time that they are referred to.
 const maxExpanded = 64 << 10
 
 // chained refuses a description in which an expression becomes too large that way, or refers to itself.
@@ -72,9 +73,14 @@ func tooLong(options []option) (key string, err error) {
 		attribute := attributeOf(o.key)
 		switch size := c.expanded(attribute); {
 		case size == endless:
-			return o.key, errors.New("found an expression that refers to itself, perhaps by way of what other lines set, expected the value instead of the reference")
+			return o.key, errors.New(
+				"found an expression that refers to itself, perhaps by way of what other lines set, expected the value instead of the reference",
+			)
 		case size > maxExpanded:
-			return o.key, fmt.Errorf("found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones", maxExpanded>>10)
+			return o.key, fmt.Errorf(
+				"found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones",
+				maxExpanded>>10,
+			)
 		}
 	}
 	return "", nil
@@ -140,7 +146,8 @@ func referred(o option) []string {
 	return names
 }
 
-// isExpression reports whether the value of a key is an expression and not words. Whatever a site allows in addition is not known here.
+// isExpression reports whether the value of a key is an expression and not words. Whatever a site allows in addition is
+// not known here.
 func isExpression(key string) bool {
 	switch key {
 	case "accounting_group", "concurrency_limits", "notification", "transfer_output_files":

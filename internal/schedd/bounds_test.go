@@ -25,12 +25,25 @@ func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
 			d.Options = "priority = 1\n" + line + " = x ? 1 : (" + f + "(x, 2))"
 			_, err := d.Render()
 			require.Equal(t, Refused, KindOf(err), d.Options)
-			require.ErrorContains(t, err, fmt.Sprintf("htcopts, line 2, column %d: %s: found the function %s, expected one of ifThenElse, isUndefined,", len(line)+13, strings.TrimPrefix(line, "+"), f))
+			require.ErrorContains(
+				t,
+				err,
+				fmt.Sprintf(
+					"htcopts, line 2, column %d: %s: found the function %s, expected one of ifThenElse, isUndefined,",
+					len(line)+13,
+					strings.TrimPrefix(line, "+"),
+					f,
+				),
+			)
 		}
 		d := description()
 		d.JobOptions.Requirements = "true &&\n " + f + "(x)"
 		_, err := d.Render()
-		require.ErrorContains(t, err, "spec.requirements, line 2, column 2: found the function "+f+", expected one of ifThenElse")
+		require.ErrorContains(
+			t,
+			err,
+			"spec.requirements, line 2, column 2: found the function "+f+", expected one of ifThenElse",
+		)
 	}
 	for _, f := range htcopts.Functions {
 		d := description()
@@ -58,10 +71,18 @@ func TestAnExpressionContainsNoNestedAd(t *testing.T) {
 	d := description()
 	d.Options = `request_cpus = [a = 1].a`
 	_, err := d.Render()
-	require.EqualError(t, err, "htcopts, line 1, column 16: request_cpus: found a nested ad [...], expected an expression without one")
+	require.EqualError(
+		t,
+		err,
+		"htcopts, line 1, column 16: request_cpus: found a nested ad [...], expected an expression without one",
+	)
 	d.Options, d.JobOptions.Requirements = "", `member(1, {2, [a = 1].a})`
 	_, err = d.Render()
-	require.EqualError(t, err, "spec.requirements, line 1, column 15: found a nested ad [...], expected an expression without one")
+	require.EqualError(
+		t,
+		err,
+		"spec.requirements, line 1, column 15: found a nested ad [...], expected an expression without one",
+	)
 }
 
 func TestWhatLinesReferToCountsWithThem(t *testing.T) {
@@ -123,7 +144,10 @@ func FuzzBounds(f *testing.F) {
 		}
 	}
 	f.Add("request_cpus = [a = strcat(\"x\", \"y\"); b = strcat(a, a)].b", "TARGET.x")
-	f.Add("+WantOS = {REQUIRED_OS, REQUIRED_OS}\n+REQUIRED_OS = {Experiment, Experiment}\n+Experiment = Rank", "'\\123trcat'(x) && WantOS")
+	f.Add(
+		"+WantOS = {REQUIRED_OS, REQUIRED_OS}\n+REQUIRED_OS = {Experiment, Experiment}\n+Experiment = Rank",
+		"'\\123trcat'(x) && WantOS",
+	)
 	f.Add(chainOf(5, "%s + %s"), "regexp(\"a\", strcat(a, b))")
 	f.Fuzz(func(t *testing.T, options, requirements string) {
 		d := description()
@@ -146,7 +170,8 @@ func FuzzBounds(f *testing.F) {
 	})
 }
 
-// expand visits an expression and whatever it refers to, and takes the bytes of every name, call and literal from the budget.
+// expand visits an expression and whatever it refers to, and takes the bytes of every name, call and literal from the
+// budget.
 func expand(t *testing.T, x classad.Expr, values map[string]classad.Expr, budget *int) {
 	name := func(n string) {
 		*budget -= len(n)

@@ -11,23 +11,24 @@ import (
 //go:embed checkpoint.sh
 var checkpointBody string
 
-// Checkpoint lets a job go on where it was when it is evicted. Its script ends with a return code of its own whenever it has written
-// the files. HTCondor keeps them then, and starts it again: at once, and with the last ones after an eviction.
+// Checkpoint lets a job go on where it was when it is evicted. Its script ends with a return code of its own whenever
+// it has written the files. HTCondor keeps them then, and starts it again: at once, and with the last ones after an
+// eviction.
 type Checkpoint struct {
 	ExitCode int
 	Files    []string // paths of files and directories in the script's directory
 }
 
-// dirCheckpoint is the directory that HTCondor keeps for it. A directory is replaced as a whole by the next one, and what is missing in it
-// puts no job on hold.
+// dirCheckpoint is the directory that HTCondor keeps for it. A directory is replaced as a whole by the next one, and
+// what is missing in it puts no job on hold.
 const dirCheckpoint = ".htcd-ckpt"
 
-// unsavedSignal is the signal by which the wrapper ends when there is no checkpoint although the return code says so. Nothing else
-// sends it to the wrapper.
+// unsavedSignal is the signal by which the wrapper ends when there is no checkpoint although the return code says so.
+// Nothing else sends it to the wrapper.
 const unsavedSignal syscall.Signal = interactiveSignal - 1
 
-// Programs fail with 1. Shells, apptainer and the wrapper end with more than 124 if the script could not run, or was killed: HTCondor
-// would begin it again without end.
+// Programs fail with 1. Shells, apptainer and the wrapper end with more than 124 if the script could not run, or was
+// killed: HTCondor would begin it again without end.
 const (
 	leastCheckpoint = 2
 	mostCheckpoint  = 124
@@ -41,12 +42,22 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 	until, _ := value(options, "retry_until")
 	switch {
 	case c.ExitCode < leastCheckpoint || c.ExitCode > mostCheckpoint:
-		return refused("spec.checkpoint.exitCode: found %d, expected %d to %d, such as 85: others are how programs end that have failed, were killed or could not run",
-			c.ExitCode, leastCheckpoint, mostCheckpoint)
+		return refused(
+			"spec.checkpoint.exitCode: found %d, expected %d to %d, such as 85: others are how programs end that have failed, were killed or could not run",
+			c.ExitCode,
+			leastCheckpoint,
+			mostCheckpoint,
+		)
 	case slices.Contains(codes, c.ExitCode):
-		return refused("spec.checkpoint.exitCode: %d is a success, too: let the script return another code for a checkpoint", c.ExitCode)
+		return refused(
+			"spec.checkpoint.exitCode: %d is a success, too: let the script return another code for a checkpoint",
+			c.ExitCode,
+		)
 	case until == strconv.Itoa(c.ExitCode):
-		return refused("spec.checkpoint.exitCode: %d is that of retry_until, too: let the script return another code for a checkpoint", c.ExitCode)
+		return refused(
+			"spec.checkpoint.exitCode: %d is that of retry_until, too: let the script return another code for a checkpoint",
+			c.ExitCode,
+		)
 	case d.Interactive > 0:
 		return refused("spec.checkpoint: an interactive job runs no script that could write a checkpoint: leave it out")
 	case len(c.Files) == 0 || len(c.Files) > maxOutputs:
@@ -56,11 +67,21 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 		top, _, _ := strings.Cut(file, "/")
 		switch {
 		case len(file) > maxOutputPath || strings.ContainsAny(file, "*?[]") || !outputPathRE.MatchString(file):
-			return refused("spec.checkpoint.files: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : ! -, at most %d, in which no part begins with a dot; for files whose names change name their directory", clip(file), maxOutputPath)
+			return refused(
+				"spec.checkpoint.files: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : ! -, at most %d, in which no part begins with a dot; for files whose names change name their directory",
+				clip(file),
+				maxOutputPath,
+			)
 		case slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor"):
-			return refused("spec.checkpoint.files: found %q, a name that htcd or HTCondor uses: let the script give the file another name", file)
+			return refused(
+				"spec.checkpoint.files: found %q, a name that htcd or HTCondor uses: let the script give the file another name",
+				file,
+			)
 		case slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && in.Name == top }):
-			return refused("spec.checkpoint.files: %s comes from a Secret, which the job gets anew each time: leave it out", file)
+			return refused(
+				"spec.checkpoint.files: %s comes from a Secret, which the job gets anew each time: leave it out",
+				file,
+			)
 		case slices.Contains(c.Files[:i], file):
 			return refused("spec.checkpoint.files: found %q twice", file)
 		}
@@ -73,7 +94,10 @@ func (d Description) checkpointLines() []option {
 	if d.Checkpoint == nil {
 		return nil
 	}
-	return []option{{"checkpoint_exit_code", strconv.Itoa(d.Checkpoint.ExitCode)}, {"transfer_checkpoint_files", dirCheckpoint}}
+	return []option{
+		{"checkpoint_exit_code", strconv.Itoa(d.Checkpoint.ExitCode)},
+		{"transfer_checkpoint_files", dirCheckpoint},
+	}
 }
 
 // setCheckpoint sets what checkpoint.sh needs.

@@ -11,11 +11,23 @@ import (
 
 func checkpointing(source string) Description {
 	d := description()
-	d.Command, d.Source, d.Checkpoint = "sh", source, &Checkpoint{ExitCode: 85, Files: []string{"state", "deep/er/n", "latest"}}
+	d.Command, d.Source, d.Checkpoint = "sh", source, &Checkpoint{
+		ExitCode: 85,
+		Files:    []string{"state", "deep/er/n", "latest"},
+	}
 	return d
 }
 
-var checkpointTools = map[string]string{"apptainer": fakeApptainer, "sh": "", "ln": "", "find": "", "readlink": "", "stat": "", "touch": "", "rmdir": ""}
+var checkpointTools = map[string]string{
+	"apptainer": fakeApptainer,
+	"sh":        "",
+	"ln":        "",
+	"find":      "",
+	"readlink":  "",
+	"stat":      "",
+	"touch":     "",
+	"rmdir":     "",
+}
 
 // oneUnit computes one unit in each execution, and the end in the fourth.
 const oneUnit = `set -e

@@ -19,8 +19,8 @@ type Options struct {
 	Ran func(command string, took time.Duration, err error)
 }
 
-// DefaultTimeout is the deadline of a command if Options has none. condor_q and condor_rm give up on a dead schedd after
-// 20 s by themselves, condor_submit not even after 300 s.
+// DefaultTimeout is the deadline of a command if Options has none. condor_q and condor_rm give up on a dead schedd
+// after 20 s by themselves, condor_submit not even after 300 s.
 const DefaultTimeout = 60 * time.Second
 
 // Identity is the account of a command and its destination. It has a ticket, an IDTOKEN or a SciToken.
@@ -63,8 +63,9 @@ func New(o Options) *Client {
 	return &Client{o: o}
 }
 
-// target returns the part of a command line that names the schedd. It is the same for every tool, and contains a name if
-// there is one: without it condor_q ignores -pool and asks any schedd it finds, and condor_history reads a local file.
+// target returns the part of a command line that names the schedd. It is the same for every tool, and contains a name
+// if there is one: without it condor_q ignores -pool and asks any schedd it finds, and condor_history reads a local
+// file.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
 	name := id.Endpoint.Schedd
 	if name == "" {

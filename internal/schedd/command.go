@@ -106,8 +106,13 @@ func (c *Client) environment(id Identity) []string {
 		ccache = id.CCache
 	}
 	env = append(env, "KRB5CCNAME=FILE:"+ccache)
-	// Nor may it use a token of this machine. With these set, SEC_TOKEN_SYSTEM_DIRECTORY and /tmp/bt_u<uid> are ignored.
-	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+cmp.Or(id.Tokens, "/nonexistent"), "_condor_SCITOKENS_FILE="+cmp.Or(id.SciToken, "/nonexistent"))
+	// Nor may it use a token of this machine. With these set, SEC_TOKEN_SYSTEM_DIRECTORY and /tmp/bt_u<uid> are
+	// ignored.
+	env = append(
+		env,
+		"_condor_SEC_TOKEN_DIRECTORY="+cmp.Or(id.Tokens, "/nonexistent"),
+		"_condor_SCITOKENS_FILE="+cmp.Or(id.SciToken, "/nonexistent"),
+	)
 	switch {
 	case id.Tokens != "":
 		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS")

@@ -161,7 +161,22 @@ func TestToolsSeeNothingOfOurEnvironment(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME", "_condor_SEC_TOKEN_DIRECTORY", "_condor_SCITOKENS_FILE"}, names)
+	require.ElementsMatch(
+		t,
+		[]string{
+			"PATH",
+			"HOME",
+			"LANG",
+			"LC_ALL",
+			"TZ",
+			"CONDOR_CONFIG",
+			"KRB5_CONFIG",
+			"KRB5CCNAME",
+			"_condor_SEC_TOKEN_DIRECTORY",
+			"_condor_SCITOKENS_FILE",
+		},
+		names,
+	)
 }
 
 func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
@@ -184,7 +199,8 @@ func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
 			require.NoError(t, err)
 			var shown []string
 			for line := range strings.Lines(string(env)) {
-				if strings.HasPrefix(line, "KRB5CCNAME=") || strings.Contains(line, "_SEC_") || strings.Contains(line, "_SCITOKENS_") {
+				if strings.HasPrefix(line, "KRB5CCNAME=") || strings.Contains(line, "_SEC_") ||
+					strings.Contains(line, "_SCITOKENS_") {
 					shown = append(shown, strings.TrimSpace(line))
 				}
 			}
@@ -236,15 +252,32 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": fmt.Sprintf(shows, c.debugged)})
-			err := client.Queue(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, "true", func(Job) error { return nil })
+			err := client.Queue(
+				t.Context(),
+				Identity{SciToken: "/t", Claims: "its claims"},
+				"true",
+				func(Job) error { return nil },
+			)
 			require.Equal(t, Credentials, KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 			require.ErrorContains(t, err, "AUTHENTICATE:1004:Failed")
 		})
 	}
 	t.Run("the schedd alone", func(t *testing.T) {
-		client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": `[ "$2 $3" = "-type COLLECTOR" ] || { echo "Server has rejected our token!" >&2; exit 1; }`})
-		err := client.Queue(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, "true", func(Job) error { return nil })
+		client := tools(
+			t,
+			long,
+			map[string]string{
+				"condor_q":    refused,
+				"condor_ping": `[ "$2 $3" = "-type COLLECTOR" ] || { echo "Server has rejected our token!" >&2; exit 1; }`,
+			},
+		)
+		err := client.Queue(
+			t.Context(),
+			Identity{SciToken: "/t", Claims: "its claims"},
+			"true",
+			func(Job) error { return nil },
+		)
 		require.ErrorContains(t, err, "the schedd does not accept this token")
 	})
 }
@@ -294,7 +327,12 @@ func TestACommandIsKilledWhenItsCallerGivesUp(t *testing.T) {
 		_, err := client.Submit(ctx, Identity{}, staged(t, 1))
 		done <- err
 	}()
-	require.Eventually(t, func() bool { b, _ := os.ReadFile(pids); return strings.Count(string(b), "\n") == 2 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { b, _ := os.ReadFile(pids); return strings.Count(string(b), "\n") == 2 },
+		5*time.Second,
+		5*time.Millisecond,
+	)
 	cancel()
 	err := <-done
 	require.ErrorIs(t, err, context.Canceled)
@@ -321,7 +359,8 @@ func allGone(t *testing.T, file string, n int) bool {
 	for _, p := range pids {
 		pid, err := strconv.Atoi(p)
 		require.NoError(t, err)
-		if stat, err := os.ReadFile("/proc/" + p + "/stat"); err == nil && !bytes.Contains(stat, []byte(") Z ")) && syscall.Kill(pid, 0) == nil {
+		if stat, err := os.ReadFile("/proc/" + p + "/stat"); err == nil && !bytes.Contains(stat, []byte(") Z ")) &&
+			syscall.Kill(pid, 0) == nil {
 			return false
 		}
 	}
@@ -363,7 +402,10 @@ func TestScheddName(t *testing.T) {
 	got, err = name(Options{}, `case $1 in FULL_HOSTNAME) echo here ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`)
 	require.NoError(t, err)
 	require.Equal(t, "here", got)
-	got, err = name(Options{}, `case $1 in FULL_HOSTNAME) echo here ;; SCHEDD_NAME) echo mine ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`)
+	got, err = name(
+		Options{},
+		`case $1 in FULL_HOSTNAME) echo here ;; SCHEDD_NAME) echo mine ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`,
+	)
 	require.NoError(t, err)
 	require.Equal(t, "mine@here", got)
 	_, err = name(Options{}, `echo "Not defined: $1" >&2; exit 1`)
@@ -374,7 +416,13 @@ func TestScheddName(t *testing.T) {
 
 func TestNoSecretReachesAToolOrAnError(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	client := tools(t, long, map[string]string{"condor_submit": `env >` + log + `; echo "$@" >>` + log + `; cat job.sub job.sh >>` + log + `; echo no >&2; exit 1`})
+	client := tools(
+		t,
+		long,
+		map[string]string{
+			"condor_submit": `env >` + log + `; echo "$@" >>` + log + `; cat job.sub job.sh >>` + log + `; echo no >&2; exit 1`,
+		},
+	)
 	_, err := client.Submit(t.Context(), Identity{CCache: "/c"}, staged(t, 1))
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "tok-0123456789")
@@ -384,8 +432,8 @@ func TestNoSecretReachesAToolOrAnError(t *testing.T) {
 	require.NotContains(t, string(seen), "tok-0123456789")
 }
 
-// hostile answers about job 1.0, but about jobs 2.0 and 2.1 only with attributes that nobody can make long; a query for small
-// ads omits 2.1.
+// hostile answers about job 1.0, but about jobs 2.0 and 2.1 only with attributes that nobody can make long; a query for
+// small ads omits 2.1.
 const hostile = `case "$*" in
 *"ProcId,JobStatus,Owner"*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":2,"ProcId":0,"JobStatus":2,"HTCJobUID":"u"},{"ClusterId":2,"ProcId":1,"JobStatus":5,"HTCJobUID":"u"}]' ;;
 *"ClusterId >= 2 && ClusterId <= 2 && ProcId >= 0 && ProcId <= 0"*) echo "Failed to fetch ads" >&2; exit 1 ;;

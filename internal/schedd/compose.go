@@ -59,7 +59,8 @@ func replace(options []option, key, value string) []option {
 	return append(options, option{key, value})
 }
 
-// keepPoolHold makes users' conditions pass over a job while its pool is suspended: they shall neither end that hold nor count it.
+// keepPoolHold makes users' conditions pass over a job while its pool is suspended: they shall neither end that hold
+// nor count it.
 func (d Description) keepPoolHold(options []option) ([]option, error) {
 	if d.Tag.Pool == "" {
 		return options, nil
@@ -78,8 +79,8 @@ func (d Description) keepPoolHold(options []option) ([]option, error) {
 	return options, nil
 }
 
-// orElse adds an alternative to a command that is a condition. It comes first: the user's condition may be undefined, and
-// then nothing after it would count.
+// orElse adds an alternative to a command that is a condition. It comes first: the user's condition may be undefined,
+// and then nothing after it would count.
 func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
 		both, err := joined("||", condition, before)
@@ -91,16 +92,16 @@ func orElse(options []option, key, condition string) ([]option, error) {
 	return replace(options, key, condition), nil
 }
 
-// memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's or a
-// schedd's policy may also hold for other reasons, and then the count is one too high.
+// memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
+// or a schedd's policy may also hold for other reasons, and then the count is one too high.
 const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 
-// memoryHeld is true for a job held for its memory: code 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
-// with the subcode of HTCondor's own policies.
+// memoryHeld is true for a job held for its memory: code 34 by the starter, 21 by a machine's policy and 26 by the
+// schedd's, with the subcode of HTCondor's own policies.
 const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102)"
 
-// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not count
-// holds: there the job stays held instead of being released repeatedly with the same memory.
+// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not
+// count holds: there the job stays held instead of being released repeatedly with the same memory.
 func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	m := o.MemoryRetry
 	if m == nil {
@@ -108,27 +109,47 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	}
 	first, there := value(options, "request_memory")
 	if !there {
-		return nil, refused("spec.memoryRetry: expected spec.resources.memory beside it, or a default for it of an HTCPool, which it doubles")
+		return nil, refused(
+			"spec.memoryRetry: expected spec.resources.memory beside it, or a default for it of an HTCPool, which it doubles",
+		)
 	}
 	asked, isNumber := units(option{"request_memory", first})
 	switch {
 	case !isNumber:
-		return nil, refused("spec.memoryRetry: expected a number in spec.resources.memory, which it doubles, found request_memory = %s in htcopts", first)
+		return nil, refused(
+			"spec.memoryRetry: expected a number in spec.resources.memory, which it doubles, found request_memory = %s in htcopts",
+			first,
+		)
 	case asked < 1:
-		return nil, refused("spec.memoryRetry: expected a first request above 0, which it doubles, found request_memory = %s in htcopts", first)
+		return nil, refused(
+			"spec.memoryRetry: expected a first request above 0, which it doubles, found request_memory = %s in htcopts",
+			first,
+		)
 	case float64(m.Most) <= asked:
-		return nil, refused("spec.memoryRetry.maxMemory: expected more than the %.0f MiB of the first request, found %d MiB", asked, m.Most)
+		return nil, refused(
+			"spec.memoryRetry.maxMemory: expected more than the %.0f MiB of the first request, found %d MiB",
+			asked,
+			m.Most,
+		)
 	}
 	steps := 0
 	for most := asked; most < float64(m.Most); most *= 2 {
 		steps++
 	}
-	options = replace(options, "request_memory", fmt.Sprintf("%s < %d ? %.0f << %s : %d", memoryHolds, steps, asked, memoryHolds, m.Most))
-	return orElse(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps)))
+	options = replace(
+		options,
+		"request_memory",
+		fmt.Sprintf("%s < %d ? %.0f << %s : %d", memoryHolds, steps, asked, memoryHolds, m.Most),
+	)
+	return orElse(
+		options,
+		"periodic_release",
+		fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps)),
+	)
 }
 
-// success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its commands
-// for them would cause retries.
+// success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its
+// commands for them would cause retries.
 func (o JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"

@@ -42,7 +42,10 @@ func (d Description) checkCredentials() error {
 	for _, c := range d.Credentials {
 		switch _, own := d.Environment[c.Variable]; {
 		case !credentialRE.MatchString(c.Name):
-			return refused("spec.credentials: expected a name of at most 64 letters, digits and _ . -, which begins with a letter, a digit or _, found %q", clip(c.Name))
+			return refused(
+				"spec.credentials: expected a name of at most 64 letters, digits and _ . -, which begins with a letter, a digit or _, found %q",
+				clip(c.Name),
+			)
 		case names[c.Name]:
 			return refused("spec.credentials: %s is there twice", c.Name)
 		case !credentialVarRE.MatchString(c.Variable):

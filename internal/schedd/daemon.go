@@ -36,18 +36,21 @@ func (c *Client) Daemon(ctx context.Context, id Identity) (Daemon, error) {
 		args = append(args, "-pool", pool)
 	}
 	var d Daemon
-	err := c.run(ctx, command{name: "condor_status", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
-		err := classad.ReadJSON(r, func(ad classad.Ad) error {
-			d.Started = seconds(ad.Get("DaemonStartTime"))
-			d.QueueBorn = seconds(ad.Get("JobQueueBirthdate"))
-			d.DutyCycle, _ = ad.Get("RecentDaemonCoreDutyCycle").Real()
+	err := c.run(
+		ctx,
+		command{name: "condor_status", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
+			err := classad.ReadJSON(r, func(ad classad.Ad) error {
+				d.Started = seconds(ad.Get("DaemonStartTime"))
+				d.QueueBorn = seconds(ad.Get("JobQueueBirthdate"))
+				d.DutyCycle, _ = ad.Get("RecentDaemonCoreDutyCycle").Real()
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("the answer cannot be read: %w", err)
+			}
 			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("the answer cannot be read: %w", err)
-		}
-		return nil
-	}})
+		}},
+	)
 	if err == nil && d.Started == 0 {
 		err = errNoDaemon
 	}

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// DAG is a graph of jobs that is sent as one job: HTCondor's DAGMan, which sends the nodes at the schedd's host. Its files are those
-// of dag.go, dagnode.go, dagarchive.go and dagman.sh.
+// DAG is a graph of jobs that is sent as one job: HTCondor's DAGMan, which sends the nodes at the schedd's host. Its
+// files are those of dag.go, dagnode.go, dagarchive.go and dagman.sh.
 type DAG struct {
 	Tag       Tag // of DAGMan's job; Attempt is the number of the DAG among all of its workflow
 	BatchName string
@@ -22,8 +22,8 @@ type DAG struct {
 // Pace is that so many nodes are sent together, after so many seconds again; the zero value means DAGMan's own.
 type Pace struct{ Nodes, Seconds int }
 
-// DAGStep is what some nodes have in common. Of its Description, Tag, BatchName, Queue and Items are not used; Priority and
-// Retries are in its JobOptions.
+// DAGStep is what some nodes have in common. Of its Description, Tag, BatchName, Queue and Items are not used; Priority
+// and Retries are in its JobOptions.
 type DAGStep struct {
 	Description
 	Name           string // of the step, for messages
@@ -58,8 +58,8 @@ type DAGNode struct {
 	Inputs    []string // directories in InputsDir whose contents it gets; several nodes may name one
 }
 
-// DAGDir is the directory of a node's output, in that which Transfer brings for proc 0 of a DAG: its streams, and the rest as that
-// of an HTCJob's proc with outputs.
+// DAGDir is the directory of a node's output, in that which Transfer brings for proc 0 of a DAG: its streams, and the
+// rest as that of an HTCJob's proc with outputs.
 func DAGDir(node int) string { return "n/" + strconv.Itoa(node) }
 
 // NodeTag is what the ads of a DAG's nodes carry. They have no HTCJobUID.
@@ -89,7 +89,8 @@ func NodeRange(from, to int) string {
 	return fmt.Sprintf("%s >= %d && %s < %d", attrNode, from, attrNode, to)
 }
 
-// NodesNamed matches the nodes whose jobs are these clusters. There must be some, 4,000 at most: one command-line argument holds 128 KiB.
+// NodesNamed matches the nodes whose jobs are these clusters. There must be some, 4,000 at most: one command-line
+// argument holds 128 KiB.
 func NodesNamed(clusters []int) string { return anyOf("ClusterId", clusters) + " && " + NodesTagged }
 
 // NodesTagged matches the nodes of every DAG sent by any htcd.

@@ -23,7 +23,12 @@ func dag() DAG {
 	first.Outputs, first.Environment = outputsOf("log"), map[string]string{"COLOUR": "red"}
 	first.Tag, last.Tag = Tag{}, Tag{} // the DAG's is used
 	return DAG{
-		Tag: Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 2, Namespace: "default", Name: "scan"}, BatchName: "scan",
+		Tag: Tag{
+			UID:       "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1",
+			Attempt:   2,
+			Namespace: "default",
+			Name:      "scan",
+		}, BatchName: "scan",
 		Steps: []DAGStep{
 			{Description: first, Name: "generate", MaxJobs: 20, AlwaysSucceeds: true},
 			{Description: last, Name: "merge", Pulls: []Pull{{From: 0, Path: "*.root", Several: true}}},
@@ -343,7 +348,11 @@ func TestWrapperOfANode(t *testing.T) {
 				require.ElementsMatch(t, c.pulled, filesBelow(t, filepath.Join(s.dir, ".htcd-pull")))
 				require.Len(t, r.events, 1)
 				data := r.events[0]["data"].(map[string]any)
-				require.EqualValues(t, []any{0.0, float64(c.code), float64(c.retcode)}, []any{data["node"], data["exit"], data["retcode"]})
+				require.EqualValues(
+					t,
+					[]any{0.0, float64(c.code), float64(c.retcode)},
+					[]any{data["node"], data["exit"], data["retcode"]},
+				)
 				said, _ := data["stderr"].(string)
 				require.True(t, said == c.stderr || c.stderr != "" && strings.HasPrefix(said, c.stderr), said)
 			})
@@ -353,7 +362,11 @@ func TestWrapperOfANode(t *testing.T) {
 
 func TestWrapperOfANodeSendsNoMoreOfStderrThanItMay(t *testing.T) {
 	r := receive(t)
-	s := nodeScratch(t, r, func(g *DAG) { g.Steps[0].Source = "rm _condor_stderr; ln -s .htcd/token _condor_stderr; exit 1\n" })
+	s := nodeScratch(
+		t,
+		r,
+		func(g *DAG) { g.Steps[0].Source = "rm _condor_stderr; ln -s .htcd/token _condor_stderr; exit 1\n" },
+	)
 	s.run(t)
 	require.NotContains(t, fmt.Sprint(r.events), "tok-0123456789")
 	s = nodeScratch(t, r, func(g *DAG) { g.Steps[0].Source = "seq 100000 >_condor_stderr; exit 1\n" })
@@ -380,7 +393,15 @@ func TestNodesAreAskedForWithTheirTag(t *testing.T) {
 *) exit 1 ;;
 esac`})
 	var nodes []Job
-	require.NoError(t, client.QueueNodes(t.Context(), Identity{}, Tag{UID: "u", Attempt: 2}.NodesConstraint(), func(j Job) error { nodes = append(nodes, j); return nil }))
+	require.NoError(
+		t,
+		client.QueueNodes(
+			t.Context(),
+			Identity{},
+			Tag{UID: "u", Attempt: 2}.NodesConstraint(),
+			func(j Job) error { nodes = append(nodes, j); return nil },
+		),
+	)
 	require.Equal(t, []Job{{Cluster: 7, Status: Running, Node: NodeTag{UID: "u", DAG: 2, Number: 5}}}, nodes)
 	require.NotContains(t, Projection, attrNode, "of HTCJobs no more is asked for")
 }
@@ -389,7 +410,12 @@ func TestACredentialIsInTheDirectoryOfItsStepAlone(t *testing.T) {
 	g := dag()
 	g.Steps[0].Credentials = []Credential{{Name: "atlas", Variable: "X509_USER_PROXY", Content: "SECRET"}}
 	g.Steps[0].PullURL, g.Steps[0].PullToken = "https://receiver.test/credentials/u/2/0", "asked-with"
-	g.Steps[0].Inputs, g.Steps[0].AllowSchemes = []Input{{Name: "db", Secret: true}, {Name: "x", URL: "https://store.test/x"}}, []string{"https"}
+	g.Steps[0].Inputs, g.Steps[0].AllowSchemes = []Input{
+		{Name: "db", Secret: true},
+		{Name: "x", URL: "https://store.test/x"},
+	}, []string{
+		"https",
+	}
 	s, err := g.Render()
 	require.NoError(t, err)
 	for name, text := range unpacked(t, s) {
@@ -401,7 +427,12 @@ func TestACredentialIsInTheDirectoryOfItsStepAlone(t *testing.T) {
 	}
 	sub := unpacked(t, s)["s0.sub"]
 	require.Contains(t, sub, "transfer_plugins = https=.htcd-plugin-https\n")
-	require.Contains(t, unpacked(t, s), "n/0/.htcd-plugin-https", "HTCondor 25 looks for it under that name on the node, too")
+	require.Contains(
+		t,
+		unpacked(t, s),
+		"n/0/.htcd-plugin-https",
+		"HTCondor 25 looks for it under that name on the node, too",
+	)
 	require.Contains(t, sub, ", https://store.test/x, ")
 	require.Contains(t, unpacked(t, s)["s0.sh"], "secrets='db'\n")
 }

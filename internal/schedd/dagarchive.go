@@ -16,8 +16,8 @@ import (
 // archived is the time of every file in the archive: equal graphs have equal archives, and tar has no warning for it.
 var archived = time.Unix(1e9, 0)
 
-// archive returns nodes.tgz: the directories of the nodes, and then the files, the last of which shows that all are there. 100,000
-// nodes are a few MB.
+// archive returns nodes.tgz: the directories of the nodes, and then the files, the last of which shows that all are
+// there. 100,000 nodes are a few MB.
 func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
 	var b strings.Builder
 	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -109,7 +109,8 @@ func OwnFiles(nodes string, number int) ([]string, error) {
 	}
 }
 
-// FileResults is the file of a node's results among its output: the beginning of what its script has written to $HTC_RESULTS.
+// FileResults is the file of a node's results among its output: the beginning of what its script has written to
+// $HTC_RESULTS.
 const FileResults = ".htcd-results"
 
 // ResultsOf returns what is in it, "" if there is none.

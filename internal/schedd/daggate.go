@@ -9,9 +9,10 @@ import (
 	_ "embed"
 )
 
-// DAGMan knows no node that runs however its parents have ended, or though some of them have failed. Those parents are successes to it in any case, and
-// so is all before those that may end in any way: POST scripts note their failures, and PRE scripts skip what comes after one, or let it fail where
-// nothing that runs in any case depends on it. The last node of such a DAG, which is no job, fails if anything has, and so does the DAG.
+// DAGMan knows no node that runs however its parents have ended, or though some of them have failed. Those parents are
+// successes to it in any case, and so is all before those that may end in any way: POST scripts note their failures,
+// and PRE scripts skip what comes after one, or let it fail where nothing that runs in any case depends on it. The last
+// node of such a DAG, which is no job, fails if anything has, and so does the DAG.
 //
 //	a ──> b ──(ended)──> c        a failed: POST notes it, PRE skips b, c runs, E fails
 //	      └────────────> d        b failed: POST notes it, PRE lets d fail, c runs

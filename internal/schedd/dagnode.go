@@ -72,7 +72,11 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 		}
 	}
 	if len(outputs) > maxOutputs {
-		return renderedStep{}, refused("expected at most %d outputs, together with what other steps pull from it, found %d: name directories, or patterns such as result/*.root", maxOutputs, len(outputs))
+		return renderedStep{}, refused(
+			"expected at most %d outputs, together with what other steps pull from it, found %d: name directories, or patterns such as result/*.root",
+			maxOutputs,
+			len(outputs),
+		)
 	}
 	d, image, asked, err := s.prepare()
 	if err != nil {
@@ -184,7 +188,10 @@ func (s DAGStep) retryOnly(options []option) ([]option, error) {
 	_, retried := value(options, "max_retries")
 	switch {
 	case len(s.RetryExitCodes) == 0 && len(s.AbortExitCodes) > 0 && retried && !until:
-		return append(options, option{"retry_until", "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"}), nil
+		return append(
+			options,
+			option{"retry_until", "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"},
+		), nil
 	case len(s.RetryExitCodes) == 0:
 		return options, nil
 	case until:
@@ -192,7 +199,10 @@ func (s DAGStep) retryOnly(options []option) ([]option, error) {
 	case !retried:
 		return nil, refused("retryExitCodes: expected retries beside them")
 	}
-	return append(options, option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + numbers(s.RetryExitCodes) + "})"}), nil
+	return append(
+		options,
+		option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + numbers(s.RetryExitCodes) + "})"},
+	), nil
 }
 
 // numbers lists them with commas.
@@ -229,7 +239,10 @@ func (s DAGStep) checkStep() error {
 			return refused("retryExitCodes: expected return codes from 1 to 255, found %d", code)
 		}
 		if s.Checkpoint != nil && code == s.Checkpoint.ExitCode {
-			return refused("retryExitCodes: %d is spec.checkpoint.exitCode, after which a job goes on anyway: leave it out", code)
+			return refused(
+				"retryExitCodes: %d is spec.checkpoint.exitCode, after which a job goes on anyway: leave it out",
+				code,
+			)
 		}
 	}
 	return nil
@@ -274,7 +287,12 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	case node.Step < 0 || node.Step >= len(g.Steps):
 		return refused("node %d: there is no step %d", n, node.Step)
 	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || Taken(node.Place)):
-		return refused("node %d: the identifier %q: expected at most %d letters, digits and _ . -, and no name that htcd or HTCondor uses", n, clip(node.Place), maxPlace)
+		return refused(
+			"node %d: the identifier %q: expected at most %d letters, digits and _ . -, and no name that htcd or HTCondor uses",
+			n,
+			clip(node.Place),
+			maxPlace,
+		)
 	case slices.ContainsFunc(slices.Concat(node.Parents, node.Ended), func(m int) bool { return !isNode(m) }):
 		return refused("node %d: one of its parents is not in this DAG", n)
 	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):
@@ -294,7 +312,12 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 		pulled += len(from)
 	}
 	if pulled > maxPulled {
-		return refused("step %s: a job pulls from %d others, expected at most %d: let a step between them join some", g.Steps[node.Step].Name, pulled, maxPulled)
+		return refused(
+			"step %s: a job pulls from %d others, expected at most %d: let a step between them join some",
+			g.Steps[node.Step].Name,
+			pulled,
+			maxPulled,
+		)
 	}
 	for _, dir := range node.Inputs {
 		if !dirRE.MatchString(dir) {

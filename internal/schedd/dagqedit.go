@@ -10,11 +10,13 @@ import (
 // restartHoldSubCode is that of the hold in which a DAG gets another limit.
 const restartHoldSubCode = 7285
 
-// SetMaxJobs changes DAG.MaxJobs of a DAG that is in the queue. It may be repeated, and is no error if the DAG is not there any more.
+// SetMaxJobs changes DAG.MaxJobs of a DAG that is in the queue. It may be repeated, and is no error if the DAG is not
+// there any more.
 //
-// Up to HTCondor 25.9 DAGMan reads its limits from its ad every few seconds, since then only when it starts (HTCONDOR-3584), and an older one
-// writes there what it was started with. So it is started again, which DAGMan is made for: what it has sent goes on meanwhile. dagman.sh gets the limit as its
-// argument, and a newer DAGMan reads it in its ad. This is edited while DAGMan is held, as one that begins writes there, too.
+// Up to HTCondor 25.9 DAGMan reads its limits from its ad every few seconds, since then only when it starts
+// (HTCONDOR-3584), and an older one writes there what it was started with. So it is started again, which DAGMan is made
+// for: what it has sent goes on meanwhile. dagman.sh gets the limit as its argument, and a newer DAGMan reads it in its
+// ad. This is edited while DAGMan is held, as one that begins writes there, too.
 func (c *Client) SetMaxJobs(ctx context.Context, id Identity, t Tag, cluster, n int) error {
 	dag := fmt.Sprintf("ClusterId == %d && %s", cluster, t.Constraint())
 	running := fmt.Sprintf("JobStatus == %d && (%s)", Running, dag)

@@ -12,8 +12,15 @@ func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string,
 	return c.queue(ctx, id, question{constraint: constraint, nodes: true}, fn)
 }
 
-// HistoryNodes is History for the nodes of DAGs: the Node of each job is set. Nodes enter it as soon as they have ended.
-func (c *Client) HistoryNodes(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
+// HistoryNodes is History for the nodes of DAGs: the Node of each job is set. Nodes enter it as soon as they have
+// ended.
+func (c *Client) HistoryNodes(
+	ctx context.Context,
+	id Identity,
+	constraint string,
+	b HistoryBounds,
+	fn func(Job) error,
+) error {
 	return c.history(ctx, id, question{constraint: constraint, nodes: true}, b, fn)
 }
 

@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Names in the spool directory of a DAG, beside those of an HTCJob. The archive has flow.dag, and for the step 0 s0.sub, its wrapper
-// s0.sh and s0/ with what its nodes get, and for the node 0 its initialdir n/0 with .own-0.
+// Names in the spool directory of a DAG, beside those of an HTCJob. The archive has flow.dag, and for the step 0
+// s0.sub, its wrapper s0.sh and s0/ with what its nodes get, and for the node 0 its initialdir n/0 with .own-0.
 const (
 	fileStarter = "dagman.sh"
 	fileArchive = "nodes.tgz"
@@ -46,13 +46,21 @@ func macroLines(options ...option) []string {
 	return lines
 }
 
-// leaveDAG is as leave, and what the nodes of a DAG have left can still be fetched when it was removed. One whose files never arrived has
-// none.
-var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d && StageInFinish =!= undefined) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
-	Completed, Removed, attrFetched, int64(keepCompleted/time.Second))}
+// leaveDAG is as leave, and what the nodes of a DAG have left can still be fetched when it was removed. One whose files
+// never arrived has none.
+var leaveDAG = option{
+	"leave_in_queue",
+	fmt.Sprintf(
+		"(JobStatus == %d || JobStatus == %d && StageInFinish =!= undefined) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
+		Completed,
+		Removed,
+		attrFetched,
+		int64(keepCompleted/time.Second),
+	),
+}
 
-// unable are the exit codes of dagman.sh and factory.sh for which HTCondor holds their job, with the code as the subcode, since an administrator of the
-// schedd has to do something.
+// unable are the exit codes of dagman.sh and factory.sh for which HTCondor holds their job, with the code as the
+// subcode, since an administrator of the schedd has to do something.
 var unable = map[int]string{
 	120: "the schedd has no room for its files, or its host has no tar or flock",
 	121: "the schedd's host has no condor_dagman",
@@ -61,7 +69,8 @@ var unable = map[int]string{
 	124: "the schedd has refused the jobs of an HTCJob with parallelism: its own log and the launcher's standard error say why",
 }
 
-// Unable returns why no DAG, or no factory, can run at the job's schedd, if the job is DAGMan's or a launcher and found so.
+// Unable returns why no DAG, or no factory, can run at the job's schedd, if the job is DAGMan's or a launcher and found
+// so.
 func (j Job) Unable() (why string, is bool) {
 	if j.Status != Held || j.HoldReasonCode != holdCodeOnExit {
 		return "", false
@@ -81,13 +90,16 @@ func heldIfUnable(last int) []option {
 		reason = fmt.Sprintf("ExitCode =?= %d ? %s : %s", code, classad.Quote(unable[code]), reason)
 	}
 	return []option{
-		{"on_exit_hold", fmt.Sprintf("ExitCode =!= undefined && ExitCode >= %d && ExitCode <= %d", codes[0], codes[len(codes)-1])},
+		{
+			"on_exit_hold",
+			fmt.Sprintf("ExitCode =!= undefined && ExitCode >= %d && ExitCode <= %d", codes[0], codes[len(codes)-1]),
+		},
 		{"on_exit_hold_reason", reason}, {"on_exit_hold_subcode", "ExitCode"},
 	}
 }
 
-// Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors are of kind
-// Refused.
+// Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors
+// are of kind Refused.
 func (g DAG) Render() (Sandbox, error) {
 	if err := g.check(); err != nil {
 		return Sandbox{}, err
@@ -149,8 +161,8 @@ func (g DAG) submit(sender bool) string {
 		{"universe", "scheduler"}, {"executable", fileStarter}, {"transfer_input_files", strings.Join(files, ", ")},
 		{"transfer_output_files", dirNodes}, {"output", Stdout}, {"error", Stderr},
 		{"My.JobBatchName", classad.Quote(g.BatchName)}, noMail, leaveDAG,
-		// As condor_submit_dag has it: DAGMan writes down what was left before it leaves, and takes its nodes along; the schedd starts it
-		// again after an end that is none.
+		// As condor_submit_dag has it: DAGMan writes down what was left before it leaves, and takes its nodes along;
+		// the schedd starts it again after an end that is none.
 		removeSignal, removesNodes,
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
 		// A newer schedd would let DAGMan wait for five minutes after each hold or kill.
@@ -174,7 +186,16 @@ func (g DAG) flow(handed [][]handedOn) string {
 		if node.Done {
 			done = " DONE"
 		}
-		fmt.Fprintf(&b, "JOB N%d %s%s\nVARS N%d n=\"%d\" files=\"%s\"\n", n, stepFile(node.Step, ".sub"), done, n, n, strings.Join(g.files(n, handed), ", "))
+		fmt.Fprintf(
+			&b,
+			"JOB N%d %s%s\nVARS N%d n=\"%d\" files=\"%s\"\n",
+			n,
+			stepFile(node.Step, ".sub"),
+			done,
+			n,
+			n,
+			strings.Join(g.files(n, handed), ", "),
+		)
 		if p := step.JobOptions.Priority; p != nil && *p != 0 {
 			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
 		}
@@ -220,7 +241,8 @@ func (s DAGStep) category(k int) string {
 	return stepFile(k, "")
 }
 
-// files lists what one node gets that others of its step do not. With a slash at the end HTCondor transfers the contents.
+// files lists what one node gets that others of its step do not. With a slash at the end HTCondor transfers the
+// contents.
 func (g DAG) files(n int, handed [][]handedOn) []string {
 	node := g.Nodes[n]
 	files := []string{fmt.Sprint(fileOwn, n)}

@@ -12,7 +12,8 @@ import (
 // tryTime is how long the job of TryDAG exists at most, whatever becomes of htcd.
 const tryTime = 10 * time.Minute
 
-// trial returns the sandbox of a DAG without nodes, which ends where DAGMan would begin. It has no tag: no htcd looks for it.
+// trial returns the sandbox of a DAG without nodes, which ends where DAGMan would begin. It has no tag: no htcd looks
+// for it.
 func trial() (Sandbox, error) {
 	archive, err := DAG{}.archive([]File{{Name: fileFlow + ".new", Mode: 0o600}}, nil)
 	if err != nil {
@@ -20,20 +21,27 @@ func trial() (Sandbox, error) {
 	}
 	limit := int64(tryTime / time.Second)
 	submit := written(append([]option{
-		{"universe", "scheduler"}, {"executable", fileStarter}, {"transfer_input_files", fileArchive}, {"output", Stdout}, {"error", Stderr},
+		{
+			"universe",
+			"scheduler",
+		}, {"executable", fileStarter}, {"transfer_input_files", fileArchive}, {"output", Stdout}, {"error", Stderr},
 		{"My.JobBatchName", classad.Quote("htcd doctor")}, noMail,
 		{"leave_in_queue", fmt.Sprintf("JobStatus == %d && time() - QDate < %d", Completed, limit)},
 		{"periodic_remove", fmt.Sprintf("time() - QDate > %d", limit)},
 	}, heldIfUnable(122)...), 1)
 	return Sandbox{Procs: 1, Files: []File{
 		{Name: fileArchive, Mode: 0o600, Content: archive},
-		{Name: fileStarter, Mode: 0o755, Content: "#!/bin/sh\n# Tries whether HTCWorkflows could run.\nmax_idle=0\nmax_jobs=0\n" + starterBody},
+		{
+			Name:    fileStarter,
+			Mode:    0o755,
+			Content: "#!/bin/sh\n# Tries whether HTCWorkflows could run.\nmax_idle=0\nmax_jobs=0\n" + starterBody,
+		},
 		{Name: fileSubmit, Mode: 0o644, Content: submit},
 	}}, checkWritten(submit)
 }
 
-// TryDAG finds out whether DAGs can run at a schedd: it sends one without nodes, waits for its end until ctx ends, and removes it. why is
-// what keeps them from running; an error is about the question. dir is for its files.
+// TryDAG finds out whether DAGs can run at a schedd: it sends one without nodes, waits for its end until ctx ends, and
+// removes it. why is what keeps them from running; an error is about the question. dir is for its files.
 func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why string, err error) {
 	s, err := trial()
 	if err != nil {
@@ -48,7 +56,15 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 	}
 	if cluster.ID > 0 {
 		defer func() { // condor_rm has a deadline of its own
-			err = errors.Join(err, c.Remove(context.WithoutCancel(ctx), id, fmt.Sprintf("ClusterId == %d", cluster.ID), "htcd doctor has what it wanted"))
+			err = errors.Join(
+				err,
+				c.Remove(
+					context.WithoutCancel(ctx),
+					id,
+					fmt.Sprintf("ClusterId == %d", cluster.ID),
+					"htcd doctor has what it wanted",
+				),
+			)
 		}()
 	}
 	if KindOf(err) == Refused {
@@ -64,7 +80,11 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Sprintf("job %d.0 of the scheduler universe, which tries it, has not ended in time: it may wait, since %s", cluster.ID, SchedulerLimits), nil
+			return fmt.Sprintf(
+				"job %d.0 of the scheduler universe, which tries it, has not ended in time: it may wait, since %s",
+				cluster.ID,
+				SchedulerLimits,
+			), nil
 		case <-time.After(time.Second):
 		}
 	}

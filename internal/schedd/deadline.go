@@ -25,10 +25,11 @@ const (
 	ReasonRanTooLong  = "RunDeadlineExceeded"
 )
 
-// runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code holdRanTooLong (23.9, 25.14). The
-// transfer of files does not count, unlike with allowed_job_duration, and the next execution counts anew. It passes over an execution that
-// begins in the second in which its shadow did, as most do on a fast machine, or that a schedd has found again after a restart (23.9: the shadow
-// holds only what has begun after itself): PeriodicRemove ends those.
+// runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code
+// holdRanTooLong (23.9, 25.14). The transfer of files does not count, unlike with allowed_job_duration, and the next
+// execution counts anew. It passes over an execution that begins in the second in which its shadow did, as most do on a
+// fast machine, or that a schedd has found again after a restart (23.9: the shadow holds only what has begun after
+// itself): PeriodicRemove ends those.
 const (
 	runLimit       = "allowed_execute_duration"
 	holdRanTooLong = 47
@@ -36,7 +37,9 @@ const (
 
 func (d Deadlines) check() error {
 	if d.HeldDeadline < 0 || d.IdleDeadline < 0 || d.RunDeadline < 0 {
-		return refused("spec.heldDeadlineSeconds, spec.idleDeadlineSeconds, spec.runDeadlineSeconds: expected nothing below 0")
+		return refused(
+			"spec.heldDeadlineSeconds, spec.idleDeadlineSeconds, spec.runDeadlineSeconds: expected nothing below 0",
+		)
 	}
 	return nil
 }
@@ -44,11 +47,15 @@ func (d Deadlines) check() error {
 // or completes the deadlines with others.
 func (d Deadlines) or(others Deadlines) Deadlines {
 	return Deadlines{
-		cmp.Or(d.HeldDeadline, others.HeldDeadline), cmp.Or(d.IdleDeadline, others.IdleDeadline), cmp.Or(d.RunDeadline, others.RunDeadline),
+		cmp.Or(
+			d.HeldDeadline,
+			others.HeldDeadline,
+		), cmp.Or(d.IdleDeadline, others.IdleDeadline), cmp.Or(d.RunDeadline, others.RunDeadline),
 	}
 }
 
-// deadlines remove jobs that were held or idle, or ran, for too long. Those that HTCondor holds for it no condition of a user's releases.
+// deadlines remove jobs that were held or idle, or ran, for too long. Those that HTCondor holds for it no condition of
+// a user's releases.
 func (d Deadlines) deadlines(options []option) (_ []option, err error) {
 	if release, there := value(options, "periodic_release"); there && d.RunDeadline > 0 {
 		if release, err = joined("&&", fmt.Sprintf("HoldReasonCode =!= %d", holdRanTooLong), release); err != nil {
@@ -62,21 +69,33 @@ func (d Deadlines) deadlines(options []option) (_ []option, err error) {
 	return options, nil
 }
 
-// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its files
-// to be spooled does not count as held, nor one whose pool is suspended.
+// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its
+// files to be spooled does not count as held, nor one whose pool is suspended.
 func (d Deadlines) late() string {
 	var conditions []string
 	if d.RunDeadline > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode == %d", Held, holdRanTooLong),
-			fmt.Sprintf("JobStatus == %d && JobCurrentStartExecutingDate >= JobCurrentStartDate && time() - JobCurrentStartExecutingDate > %d",
-				Running, d.RunDeadline))
+		conditions = append(
+			conditions,
+			fmt.Sprintf("JobStatus == %d && HoldReasonCode == %d", Held, holdRanTooLong),
+			fmt.Sprintf(
+				"JobStatus == %d && JobCurrentStartExecutingDate >= JobCurrentStartDate && time() - JobCurrentStartExecutingDate > %d",
+				Running,
+				d.RunDeadline,
+			),
+		)
 	}
 	if d.HeldDeadline > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d",
-			Held, holdCodeSpooling, notHeldByPool, d.HeldDeadline))
+		conditions = append(
+			conditions,
+			fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d",
+				Held, holdCodeSpooling, notHeldByPool, d.HeldDeadline),
+		)
 	}
 	if d.IdleDeadline > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, d.IdleDeadline))
+		conditions = append(
+			conditions,
+			fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, d.IdleDeadline),
+		)
 	}
 	return strings.Join(conditions, " || ")
 }
@@ -123,11 +142,12 @@ func (j Job) ranTooLong() bool {
 		strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove)
 }
 
-// overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If that
-// expression also contains a user's condition, the time tells which one applied: PeriodicRemove leaves EnteredCurrentStatus
-// unchanged.
+// overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If
+// that expression also contains a user's condition, the time tells which one applied: PeriodicRemove leaves
+// EnteredCurrentStatus unchanged.
 func (j Job) overdue(state JobStatus, deadline int64) bool {
-	if deadline == 0 || j.Status != Removed || j.LastStatus != state || !strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
+	if deadline == 0 || j.Status != Removed || j.LastStatus != state ||
+		!strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
 		return false
 	}
 	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+j.late()+"'")

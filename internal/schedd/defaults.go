@@ -31,7 +31,14 @@ func CheckDefaults(pool string, defaults Defaults, allow []string, attributes ..
 	if err := defaults.JobOptions.check(); err != nil {
 		return err
 	}
-	d := Description{Options: defaults.Options, Allow: allow, Attributes: attributes, JobOptions: defaults.JobOptions, Environment: defaults.Environment, Defaults: defaults}
+	d := Description{
+		Options:     defaults.Options,
+		Allow:       allow,
+		Attributes:  attributes,
+		JobOptions:  defaults.JobOptions,
+		Environment: defaults.Environment,
+		Defaults:    defaults,
+	}
 	d.Tag.Pool = pool
 	own, err := d.own()
 	if err != nil {
@@ -44,10 +51,15 @@ func CheckDefaults(pool string, defaults Defaults, allow []string, attributes ..
 	return err
 }
 
-// withDefaults completes a description, and its own lines, with what they do not say. A line counts as said, whether htcopts
-// or a field says it.
+// withDefaults completes a description, and its own lines, with what they do not say. A line counts as said, whether
+// htcopts or a field says it.
 func (d Description) withDefaults(own []option) (Description, []option, error) {
-	defaults, err := Description{Options: d.Defaults.Options, Allow: d.Allow, Attributes: d.Attributes, JobOptions: d.Defaults.JobOptions}.own()
+	defaults, err := Description{
+		Options:    d.Defaults.Options,
+		Allow:      d.Allow,
+		Attributes: d.Attributes,
+		JobOptions: d.Defaults.JobOptions,
+	}.own()
 	if err != nil {
 		return d, nil, err
 	}
@@ -146,7 +158,13 @@ func (a Adjust) apply(options []option, pool string) ([]option, error) {
 			n = n * float64(r.percent) / 100
 		}
 		if n = math.Ceil(n + float64(r.extra)); n > r.most {
-			return nil, refused("%s = %s, with the adjustments of %s, is more than the %.0f that can be asked for: ask for less", r.key, asked, pool, r.most)
+			return nil, refused(
+				"%s = %s, with the adjustments of %s, is more than the %.0f that can be asked for: ask for less",
+				r.key,
+				asked,
+				pool,
+				r.most,
+			)
 		}
 		options = replace(options, r.key, strconv.FormatFloat(n, 'f', 0, 64))
 	}

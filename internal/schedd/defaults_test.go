@@ -37,7 +37,9 @@ func linesOf(t *testing.T, d Description, word string) []string {
 
 func TestWhatAnHTCJobSaysWinsOverItsPoolsDefaults(t *testing.T) {
 	three, five := 3, 5
-	fields := Defaults{JobOptions: JobOptions{CPUs: 2, Memory: 2048, Disk: 1 << 20, GPUs: 1, AccountingGroup: "group_x", Retries: &three}}
+	fields := Defaults{
+		JobOptions: JobOptions{CPUs: 2, Memory: 2048, Disk: 1 << 20, GPUs: 1, AccountingGroup: "group_x", Retries: &three},
+	}
 	for name, c := range map[string]struct {
 		d    Description
 		word string
@@ -120,7 +122,11 @@ func TestRequestsAreAdjustedAndRoundedUp(t *testing.T) {
 func TestMoreThanCanBeAskedForIsRefused(t *testing.T) {
 	d := withPool("", JobOptions{Memory: mostMemory}, Defaults{Adjust: Adjust{Memory: 1000}})
 	_, err := d.Render()
-	require.ErrorContains(t, err, "request_memory = 1073741824, with the adjustments of HTCPool grid, is more than the 1073741824 that can be asked for")
+	require.ErrorContains(
+		t,
+		err,
+		"request_memory = 1073741824, with the adjustments of HTCPool grid, is more than the 1073741824 that can be asked for",
+	)
 	require.Equal(t, Refused, KindOf(err))
 }
 
@@ -146,7 +152,11 @@ func TestAPoolsMemoryRetryConcernsThoseThatItCanHelp(t *testing.T) {
 }
 
 func TestMemoryIsDoubledFromADefault(t *testing.T) {
-	d := withPool("", JobOptions{MemoryRetry: &MemoryRetry{Most: 8000, Times: 3}}, Defaults{JobOptions: JobOptions{Memory: 1000}, Adjust: Adjust{Memory: 110}})
+	d := withPool(
+		"",
+		JobOptions{MemoryRetry: &MemoryRetry{Most: 8000, Times: 3}},
+		Defaults{JobOptions: JobOptions{Memory: 1000}, Adjust: Adjust{Memory: 110}},
+	)
 	require.Contains(t, linesOf(t, d, "request_memory")[0], "1100 <<")
 	d.JobOptions.MemoryRetry.Most = 1100
 	_, err := d.Render()
@@ -155,11 +165,31 @@ func TestMemoryIsDoubledFromADefault(t *testing.T) {
 
 func TestWhatIsRequestedInTheEndIsKnown(t *testing.T) {
 	two := 2
-	d := withPool("request_memory = 2GB\n+AccountingGroup = \"own\"", JobOptions{Deadlines: Deadlines{IdleDeadline: 5}},
-		Defaults{JobOptions: JobOptions{CPUs: 4, Retries: &two, Deadlines: Deadlines{HeldDeadline: 9, IdleDeadline: 8, RunDeadline: 7}}, Adjust: Adjust{Memory: 150}})
+	d := withPool(
+		"request_memory = 2GB\n+AccountingGroup = \"own\"",
+		JobOptions{Deadlines: Deadlines{IdleDeadline: 5}},
+		Defaults{
+			JobOptions: JobOptions{
+				CPUs:      4,
+				Retries:   &two,
+				Deadlines: Deadlines{HeldDeadline: 9, IdleDeadline: 8, RunDeadline: 7},
+			},
+			Adjust: Adjust{Memory: 150},
+		},
+	)
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Equal(t, Requests{CPUs: 4, Memory: 3072, Retries: &two, AccountingGroup: "own", Deadlines: Deadlines{HeldDeadline: 9, IdleDeadline: 5, RunDeadline: 7}}, s.Requests)
+	require.Equal(
+		t,
+		Requests{
+			CPUs:            4,
+			Memory:          3072,
+			Retries:         &two,
+			AccountingGroup: "own",
+			Deadlines:       Deadlines{HeldDeadline: 9, IdleDeadline: 5, RunDeadline: 7},
+		},
+		s.Requests,
+	)
 	require.Contains(t, linesOf(t, d, "periodic_remove")[0], "> 9")
 }
 

@@ -13,7 +13,8 @@ type Description struct {
 	Queue     int   // number of procs, at least 1
 	Numbers   []int // of the procs, one for each; none: from 0
 
-	// Parallelism is how many of the jobs are there at a time: a factory makes them, see Factory. 0: all, in one cluster.
+	// Parallelism is how many of the jobs are there at a time: a factory makes them, see Factory. 0: all, in one
+	// cluster.
 	Parallelism int
 
 	Options    string   // the HTCJob's htcopts: further submit commands
@@ -35,16 +36,16 @@ type Description struct {
 	// everybody can see an ad's environment.
 	Environment map[string]string
 
-	// Items holds further variables, as lines NAME=value: one text for each proc, which overrides Environment and which no other
-	// proc gets. Empty: there are none.
+	// Items holds further variables, as lines NAME=value: one text for each proc, which overrides Environment and which
+	// no other proc gets. Empty: there are none.
 	Items []string
 
 	Inputs       []Input  // files in the directories of the run that InputsDir describes, or at URLs
 	AllowSchemes []string // of URLs; none: no URLs
 	Outputs      []Output // empty: HTCondor brings back the files that the job has left in the script's directory
 
-	// Credentials are files that the job gets outside of what is brought back. It pulls newer ones from PullURL, an https URL, with
-	// the second of the tokens that Stage is given; empty: it keeps those that it was sent with.
+	// Credentials are files that the job gets outside of what is brought back. It pulls newer ones from PullURL, an
+	// https URL, with the second of the tokens that Stage is given; empty: it keeps those that it was sent with.
 	Credentials []Credential
 	PullURL     string
 
@@ -82,8 +83,10 @@ const (
 var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, fileEnvironment, ".htcd"}
 
 var (
-	uidRE  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-	objRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`) // and at most maxName letters: {0,251} in the pattern would take 0.2 MB
+	uidRE = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	objRE = regexp.MustCompile(
+		`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`,
+	) // and at most maxName letters: {0,251} in the pattern would take 0.2 MB
 	bindRE = regexp.MustCompile(`^/[A-Za-z0-9._/+-]+$`)
 	pemRE  = regexp.MustCompile(`^[A-Za-z0-9+/= \n-]*$`)
 	urlRE  = regexp.MustCompile(`^https?://[^\s'"\\]+$`)

@@ -146,7 +146,9 @@ func TestDescriptionsThatCannotBeSentAreRefused(t *testing.T) {
 
 func TestAnImageIsResolvedAndThenComparedWithThePatterns(t *testing.T) {
 	d := description()
-	d.Image, d.ImageRegistry, d.AllowImages = "centos", "registry.example.org/physics", []string{"docker://registry.example.org/physics/*"}
+	d.Image, d.ImageRegistry, d.AllowImages = "centos", "registry.example.org/physics", []string{
+		"docker://registry.example.org/physics/*",
+	}
 	s, err := d.Render()
 	require.NoError(t, err)
 	require.Contains(t, textOf(s, fileJob), "image='docker://registry.example.org/physics/centos'\n")

@@ -11,6 +11,6 @@
 // Every command runs with a deadline, in its own process group and environment (command.go), and ends in a Job or in an
 // *Error whose Kind says whether a retry can help. Pure methods of Job (job.go) decide what a job's ad means.
 //
-// The package decides nothing about HTCJobs: when to submit, what "absent" means and what to do about a half-spooled cluster
-// is up to its callers.
+// The package decides nothing about HTCJobs: when to submit, what "absent" means and what to do about a half-spooled
+// cluster is up to its callers.
 package schedd

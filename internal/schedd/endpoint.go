@@ -31,9 +31,15 @@ func AllowEndpoint(e Endpoint, patterns []string) error {
 		}
 	}
 	if len(patterns) == 0 {
-		return refused("spec.pool: this htcd sends jobs to its own schedd only (--allow-pools names no other): leave collector and schedd out")
+		return refused(
+			"spec.pool: this htcd sends jobs to its own schedd only (--allow-pools names no other): leave collector and schedd out",
+		)
 	}
-	return refused("spec.pool: schedd %s is not one that htcd may send jobs to; its administrator allows %s (--allow-pools)", e, strings.Join(patterns, ", "))
+	return refused(
+		"spec.pool: schedd %s is not one that htcd may send jobs to; its administrator allows %s (--allow-pools)",
+		e,
+		strings.Join(patterns, ", "),
+	)
 }
 
 func allows(pattern string, e Endpoint) bool {

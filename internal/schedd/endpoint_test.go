@@ -104,7 +104,10 @@ func TestASitesCommandIsAskedForEachAccountAndNotEveryTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "four.test", name)
 
-	require.Error(t, client.Queue(t.Context(), Identity{CCache: "/tickets/a", Endpoint: Endpoint{"far.test", "old.test"}}, "x", nil))
+	require.Error(
+		t,
+		client.Queue(t.Context(), Identity{CCache: "/tickets/a", Endpoint: Endpoint{"far.test", "old.test"}}, "x", nil),
+	)
 	said, err := os.ReadFile(dir + "/q")
 	require.NoError(t, err)
 	require.Contains(t, string(said), "-name old.test -pool far.test ")

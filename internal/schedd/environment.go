@@ -16,9 +16,11 @@ const maxVariable = 4096
 
 var (
 	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	// takenRE matches names that htcd or HTCondor sets, and those that would not arrive as written: they have a meaning for
-	// apptainer, or the shell in which it prepares a container drops them.
-	takenRE = regexp.MustCompile(`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`)
+	// takenRE matches names that htcd or HTCondor sets, and those that would not arrive as written: they have a meaning
+	// for apptainer, or the shell in which it prepares a container drops them.
+	takenRE = regexp.MustCompile(
+		`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`,
+	)
 )
 
 // checkEnvironment refuses variables that would not reach the script as written.
@@ -31,7 +33,10 @@ func checkEnvironment(variables map[string]string) error {
 		}
 	}
 	if size > maxEnvironment {
-		return refused("spec.environment: expected at most 64 KiB, found %d bytes: put them into a file that the script reads", size)
+		return refused(
+			"spec.environment: expected at most 64 KiB, found %d bytes: put them into a file that the script reads",
+			size,
+		)
 	}
 	return nil
 }
@@ -40,11 +45,22 @@ func checkEnvironment(variables map[string]string) error {
 func CheckVariable(name, value string) error {
 	switch {
 	case !variableRE.MatchString(name):
-		return refused("expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q", clip(name))
+		return refused(
+			"expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q",
+			clip(name),
+		)
 	case takenRE.MatchString(name):
-		return refused("the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source", name)
+		return refused(
+			"the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source",
+			name,
+		)
 	case utf8.RuneCountInString(value) > maxVariable:
-		return refused("the variable %s: expected at most %d characters, found %d: put it into a file that the script reads", name, maxVariable, utf8.RuneCountInString(value))
+		return refused(
+			"the variable %s: expected at most %d characters, found %d: put it into a file that the script reads",
+			name,
+			maxVariable,
+			utf8.RuneCountInString(value),
+		)
 	}
 	return oneLine("the variable "+name, value)
 }

@@ -22,8 +22,8 @@ const (
 	Credentials
 	// NotAuthorised means that the schedd knows the account and refuses it.
 	NotAuthorised
-	// Unreachable means that no schedd answered. HTCondor's tools report the same if a ticket has expired and the collector
-	// also requires one: check the ticket first.
+	// Unreachable means that no schedd answered. HTCondor's tools report the same if a ticket has expired and the
+	// collector also requires one: check the ticket first.
 	Unreachable
 	// Timeout means that a command was killed at its deadline; its effect is unknown.
 	Timeout
@@ -31,7 +31,15 @@ const (
 	Limit
 )
 
-var kindNames = [...]string{"Unknown", "Refused", "Credentials", "NotAuthorised", "Unreachable", "Timeout", "LimitReached"}
+var kindNames = [...]string{
+	"Unknown",
+	"Refused",
+	"Credentials",
+	"NotAuthorised",
+	"Unreachable",
+	"Timeout",
+	"LimitReached",
+}
 
 // String returns a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }
@@ -42,8 +50,8 @@ type Error struct {
 	Command  string // condor_submit, condor_q ...
 	ExitCode int    // -1 if it did not exit by itself
 	Stderr   string // the tool's last lines, or htcd's own words
-	// Cluster is set if condor_submit printed a cluster but failed. That cluster may be in the queue half-spooled: ask for it
-	// before sending again.
+	// Cluster is set if condor_submit printed a cluster but failed. That cluster may be in the queue half-spooled: ask
+	// for it before sending again.
 	Cluster *Cluster
 	// AtCommit is set if the schedd refused the complete submission at its end, and so accepted nothing.
 	AtCommit bool
@@ -103,9 +111,9 @@ func refused(format string, args ...any) *Error {
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
 }
 
-// classify finds the kind of failure in the lines that a tool printed. Order matters: some lines describe the effect of one
-// cause in the words of another. Some tools echo users' expressions and file names: of their lines only the beginning is
-// HTCondor's own.
+// classify finds the kind of failure in the lines that a tool printed. Order matters: some lines describe the effect of
+// one cause in the words of another. Some tools echo users' expressions and file names: of their lines only the
+// beginning is HTCondor's own.
 func classify(lines []string, echoes bool) Kind {
 	for _, r := range signs {
 		for _, line := range lines {
@@ -141,12 +149,22 @@ func (r sign) says(line string, echoes bool) bool {
 // ownLine matches lines in which HTCondor reports how a connection failed. They contain nothing from a job.
 var ownLine = regexp.MustCompile(`^(AUTHENTICATE|SECMAN|CEDAR):[0-9]+:`)
 
-// signs are HTCondor 23.9's own words. Only failures known to be final are Refused; unknown ones are shown and tried again.
+// signs are HTCondor 23.9's own words. Only failures known to be final are Refused; unknown ones are shown and tried
+// again.
 var signs = []sign{
 	{Limit, []string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"}},
 	// The schedd went away during the handshake; the next line mentions authentication.
 	{Unreachable, []string{"AUTHENTICATE:1002"}},
-	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
+	{
+		Credentials,
+		[]string{
+			"AUTHENTICATE:1003",
+			"AUTHENTICATE:1004",
+			"No credentials cache",
+			"Ticket expired",
+			"credentials have expired",
+		},
+	},
 	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
 	{Refused, []string{"Failed to parse command file", "Parse error in expression"}},
 	{Unreachable, []string{
@@ -158,8 +176,8 @@ var signs = []sign{
 // commitFailed begins condor_submit's message when the schedd rejects the complete submission.
 const commitFailed = "ERROR: Failed to commit job submission into the queue."
 
-// atCommit finds the kind of a failed commit in the lines that follow. Without any, the answer was lost: the schedd died and
-// may still have the jobs. The reason may be a site's own, with users' words anywhere in it.
+// atCommit finds the kind of a failed commit in the lines that follow. Without any, the answer was lost: the schedd
+// died and may still have the jobs. The reason may be a site's own, with users' words anywhere in it.
 func atCommit(lines []string) (kind Kind, is bool) {
 	at := slices.Index(lines, commitFailed)
 	if at < 0 || at+1 == len(lines) {
@@ -189,14 +207,14 @@ func (e *Error) Repeats(before *Error) bool {
 
 var someJob = regexp.MustCompile(`\bjob [0-9]+\.-?[0-9]+`)
 
-// nothingMatched reports whether condor_rm, condor_hold or condor_release found no job. They end with the same line after every
-// failure; here that line stands alone.
+// nothingMatched reports whether condor_rm, condor_hold or condor_release found no job. They end with the same line
+// after every failure; here that line stands alone.
 func nothingMatched(stderr string) bool { return noJobs.MatchString(stderr) }
 
 var noJobs = regexp.MustCompile(`^Couldn't find/(remove|hold|release) all jobs matching constraint`)
 
-// plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice for HTCondor administrators, and
-// without a collector some tools say nothing at all.
+// plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice for HTCondor
+// administrators, and without a collector some tools say nothing at all.
 func plain(words string) string {
 	words, _, _ = strings.Cut(words, " | Extra Info:")
 	return strings.ReplaceAll(words, "(null)", "no schedd was found")

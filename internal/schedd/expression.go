@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// parsed parses a user's expression, which must keep to the bounds. This resolves escapes in quoted names, so earlier checks of the
-// text have not seen what the names contain.
+// parsed parses a user's expression, which must keep to the bounds. This resolves escapes in quoted names, so earlier
+// checks of the text have not seen what the names contain.
 func parsed(v string) (classad.Expr, error) {
 	x, err := classad.ParseExpr(v)
 	if err != nil {
@@ -50,7 +50,11 @@ func quotable(name string) error {
 		what = fmt.Sprintf("%q", name[i])
 	}
 	if what != "" {
-		return fmt.Errorf(`found the name %q, expected one without tabs, control characters and \ ' " $: there is %s in it`, clip(name), what)
+		return fmt.Errorf(
+			`found the name %q, expected one without tabs, control characters and \ ' " $: there is %s in it`,
+			clip(name),
+			what,
+		)
 	}
 	return nil
 }
@@ -60,7 +64,10 @@ func bare(name string) error {
 	if err := quotable(name); err != nil || classad.IsName(name) {
 		return err
 	}
-	return fmt.Errorf("found the name %q behind a dot, expected one of letters, digits and _: HTCondor leaves out its quotes there", clip(name))
+	return fmt.Errorf(
+		"found the name %q behind a dot, expected one of letters, digits and _: HTCondor leaves out its quotes there",
+		clip(name),
+	)
 }
 
 func expression(v string) (string, error) {
@@ -76,7 +83,10 @@ func expression(v string) (string, error) {
 func enclosed(v string) (string, error) {
 	written, err := expression(v)
 	if err == nil && strings.HasSuffix(written, `\"`) {
-		err = fmt.Errorf("found a string that ends in a backslash at the end of %q, expected none there: HTCondor adds more conditions", clip(v))
+		err = fmt.Errorf(
+			"found a string that ends in a backslash at the end of %q, expected none there: HTCondor adds more conditions",
+			clip(v),
+		)
 	}
 	return written, err
 }
@@ -91,7 +101,11 @@ func joined(op, ours, users string) (string, error) {
 	}
 	both := (&classad.Binary{Op: op, L: l, R: r}).String()
 	if again, err := classad.ParseExpr(both); err != nil || again.String() != both {
-		return "", fmt.Errorf("found %q, which cannot stand beside %q: expected no string that ends in a backslash, and fewer parentheses", clip(users), ours)
+		return "", fmt.Errorf(
+			"found %q, which cannot stand beside %q: expected no string that ends in a backslash, and fewer parentheses",
+			clip(users),
+			ours,
+		)
 	}
 	return both, nil
 }

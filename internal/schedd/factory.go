@@ -16,10 +16,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// HTCondor's late materialization keeps one ad, the factory, for many jobs, and makes them as others end. condor_submit -spool cannot send a
-// factory (23.9: it spools nothing), so a job of the scheduler universe, the launcher, is spooled, and hands it to its own schedd: factory.sh.
-// The jobs find their inputs in the launcher's directory. They look like spooled ones, StageInFinish set and their initial directory the one that the
-// schedd has for what it spools of them; so their output is fetched like that of others, and goes when they leave the queue.
+// HTCondor's late materialization keeps one ad, the factory, for many jobs, and makes them as others end. condor_submit
+// -spool cannot send a factory (23.9: it spools nothing), so a job of the scheduler universe, the launcher, is spooled,
+// and hands it to its own schedd: factory.sh. The jobs find their inputs in the launcher's directory. They look like
+// spooled ones, StageInFinish set and their initial directory the one that the schedd has for what it spools of them;
+// so their output is fetched like that of others, and goes when they leave the queue.
 //
 // Launcher, factory and jobs carry the tag of the run.
 
@@ -59,7 +60,8 @@ type Factory struct {
 	Paused  string // why it makes no more jobs, though not all were made; empty: it goes on
 }
 
-// manufactured returns the files of a run whose jobs a factory makes, given those of a cluster and its checked submit description.
+// manufactured returns the files of a run whose jobs a factory makes, given those of a cluster and its checked submit
+// description.
 func (d Description) manufactured(files []File, submit string) []File {
 	names := []string{fileFactory, fileJob}
 	if len(d.Items) > 0 {
@@ -79,7 +81,10 @@ func (d Description) manufactured(files []File, submit string) []File {
 	tag.Pool = "" // suspending a pool holds the jobs
 	launcher := written(append(append([]option{
 		{"universe", "scheduler"}, {"executable", fileLauncher}, {"transfer_input_files", strings.Join(names, ", ")},
-		{"output", Stdout}, {"error", Stderr}, {"My.JobBatchName", classad.Quote(d.BatchName)}, noMail, {"leave_in_queue", "False"},
+		{
+			"output",
+			Stdout,
+		}, {"error", Stderr}, {"My.JobBatchName", classad.Quote(d.BatchName)}, noMail, {"leave_in_queue", "False"},
 		removeSignal, {"on_exit_remove", "ExitBySignal =?= false && ExitCode =?= 0"}, {"My.DisableCoolDown", "true"},
 		{"My." + attrLauncher, "true"},
 	}, heldIfUnable(124)...), tag.lines()...), 1)
@@ -91,8 +96,18 @@ func (d Description) manufactured(files []File, submit string) []File {
 
 // launcher returns the text of factory.sh, the launcher's executable.
 func (d Description) launcher() string {
-	return fmt.Sprintf("#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\ntag=%s\nmost=%d\nidle=%d\n%s%s", d.Tag.Namespace, d.Tag.Name,
-		shellQuote(d.Tag.Constraint()+" && "+attrLauncher+" =!= true"), d.Parallelism, min(d.Parallelism, idleAtOnce), onHostBody, factoryBody)
+	return fmt.Sprintf(
+		"#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\ntag=%s\nmost=%d\nidle=%d\n%s%s",
+		d.Tag.Namespace,
+		d.Tag.Name,
+		shellQuote(
+			d.Tag.Constraint()+" && "+attrLauncher+" =!= true",
+		),
+		d.Parallelism,
+		min(d.Parallelism, idleAtOnce),
+		onHostBody,
+		factoryBody,
+	)
 }
 
 // factory makes the submit description of a cluster that of a factory, which makes no jobs yet.
@@ -131,7 +146,11 @@ func fromHere(list string) string {
 
 // archiveOwn writes the files of single procs into one.
 func archiveOwn(dir string, files []File) (err error) {
-	to, err := os.OpenFile(filepath.Join(dir, fileOwnAll), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) // #nosec G304 -- a run's staging directory
+	to, err := os.OpenFile(
+		filepath.Join(dir, fileOwnAll),
+		os.O_WRONLY|os.O_CREATE|os.O_TRUNC,
+		0o600,
+	) // #nosec G304 -- a run's staging directory
 	if err != nil {
 		return err
 	}
@@ -155,8 +174,29 @@ func (c *Client) Factories(ctx context.Context, id Identity, constraint string, 
 	if err != nil {
 		return err
 	}
-	of := []string{"ClusterId", "Owner", "QDate", attrUID, attrAttempt, attrPool, attrMade, "JobMaterializeNextProcId", "JobMaterializeMaxIdle", "JobFactoryPaused", "JobMaterializePauseReason"}
-	args = append(args, "-allusers", "-factory", "-json", "-attributes", strings.Join(of, ","), "-constraint", constraint+" && "+attrMade+" =!= undefined")
+	of := []string{
+		"ClusterId",
+		"Owner",
+		"QDate",
+		attrUID,
+		attrAttempt,
+		attrPool,
+		attrMade,
+		"JobMaterializeNextProcId",
+		"JobMaterializeMaxIdle",
+		"JobFactoryPaused",
+		"JobMaterializePauseReason",
+	}
+	args = append(
+		args,
+		"-allusers",
+		"-factory",
+		"-json",
+		"-attributes",
+		strings.Join(of, ","),
+		"-constraint",
+		constraint+" && "+attrMade+" =!= undefined",
+	)
 	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
 		return classad.ReadJSON(r, func(ad classad.Ad) error {
 			if err := fn(newFactory(ad)); err != nil {
@@ -217,20 +257,36 @@ func newFactory(ad classad.Ad) Factory {
 
 // SetParallelism changes how many jobs of a run's factory are there at a time. It is no error if the factory has gone.
 func (c *Client) SetParallelism(ctx context.Context, id Identity, t Tag, cluster, n int) error {
-	_, err := c.editFactory(ctx, id, t, cluster, "JobMaterializeLimit", fmt.Sprint(n), "JobMaterializeMaxIdle", fmt.Sprint(min(n, idleAtOnce)))
+	_, err := c.editFactory(
+		ctx,
+		id,
+		t,
+		cluster,
+		"JobMaterializeLimit",
+		fmt.Sprint(n),
+		"JobMaterializeMaxIdle",
+		fmt.Sprint(min(n, idleAtOnce)),
+	)
 	return err
 }
 
-// StopMaking has a run's factory make no more jobs, also after a restart of the schedd, and returns how many it has made. It returns false if the factory has gone.
+// StopMaking has a run's factory make no more jobs, also after a restart of the schedd, and returns how many it has
+// made. It returns false if the factory has gone.
 func (c *Client) StopMaking(ctx context.Context, id Identity, t Tag, cluster int) (made int, there bool, err error) {
-	if there, err = c.editFactory(ctx, id, t, cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved)); err != nil || !there {
+	if there, err = c.editFactory(ctx, id, t, cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved)); err != nil ||
+		!there {
 		return 0, false, err
 	}
 	f, there, err := c.factory(ctx, id, t, cluster)
 	return f.Next, there, err
 }
 
-func (c *Client) factory(ctx context.Context, id Identity, t Tag, cluster int) (factory Factory, there bool, err error) {
+func (c *Client) factory(
+	ctx context.Context,
+	id Identity,
+	t Tag,
+	cluster int,
+) (factory Factory, there bool, err error) {
 	err = c.Factories(ctx, id, In(cluster, t.Constraint()), func(f Factory) error {
 		factory, there = f, true
 		return nil
@@ -239,7 +295,13 @@ func (c *Client) factory(ctx context.Context, id Identity, t Tag, cluster int) (
 }
 
 // editFactory sets attributes of a run's factory, unless that has gone.
-func (c *Client) editFactory(ctx context.Context, id Identity, t Tag, cluster int, attributes ...string) (there bool, err error) {
+func (c *Client) editFactory(
+	ctx context.Context,
+	id Identity,
+	t Tag,
+	cluster int,
+	attributes ...string,
+) (there bool, err error) {
 	if _, there, err = c.factory(ctx, id, t, cluster); err != nil || !there {
 		return there, err
 	}
@@ -250,5 +312,8 @@ func (c *Client) editFactory(ctx context.Context, id Identity, t Tag, cluster in
 	// A factory is edited by its number alone: constraints are for jobs.
 	args = append(append(args, fmt.Sprint(cluster)), attributes...)
 	var out bytes.Buffer
-	return there, c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	return there, c.run(
+		ctx,
+		command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)},
+	)
 }

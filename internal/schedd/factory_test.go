@@ -28,7 +28,17 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 		return strings.Split(string(text), "\n")
 	}
 	launcher, factory := read("job.sub"), read("factory.sub")
-	require.Subset(t, launcher, []string{"universe = scheduler", "executable = factory.sh", "My.HTCJobLauncher = true", `My.HTCJobUID = "` + d.Tag.UID + `"`, "queue 1"})
+	require.Subset(
+		t,
+		launcher,
+		[]string{
+			"universe = scheduler",
+			"executable = factory.sh",
+			"My.HTCJobLauncher = true",
+			`My.HTCJobUID = "` + d.Tag.UID + `"`,
+			"queue 1",
+		},
+	)
 	require.NotContains(t, strings.Join(launcher, "\n"), "HTCPool", "a pool that is suspended holds the jobs")
 	files := launcher[slices.IndexFunc(launcher, func(line string) bool { return strings.HasPrefix(line, "transfer_input_files") })]
 	require.Contains(t, files, "factory.sub, job.sh, own.tgz, ")
@@ -47,17 +57,42 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 	s, err = d.Render()
 	require.NoError(t, err)
 	require.NoError(t, Stage(dir, s, "secret"))
-	require.Subset(t, read("factory.sub"), []string{"arguments = $(HTCJobProc)", "My.HTCJobFactory = 2", "queue HTCJobProc from (", "7"})
+	require.Subset(
+		t,
+		read("factory.sub"),
+		[]string{"arguments = $(HTCJobProc)", "My.HTCJobFactory = 2", "queue HTCJobProc from (", "7"},
+	)
 }
 
 func TestWhatAFactorysAdSays(t *testing.T) {
 	ad := classad.Ad{
-		{Name: "ClusterId", Value: classad.IntValue(7)}, {Name: "Owner", Value: classad.StringValue("robot")}, {Name: "HTCJobUID", Value: classad.StringValue("u")},
-		{Name: "HTCJobAttempt", Value: classad.IntValue(2)}, {Name: "HTCJobFactory", Value: classad.IntValue(20)}, {Name: "JobMaterializeNextProcId", Value: classad.IntValue(3)},
-		{Name: "QDate", Value: classad.IntValue(5)}, {Name: "JobMaterializeMaxIdle", Value: classad.IntValue(0)}, {Name: "JobMaterializePauseReason", Value: classad.StringValue("why")},
+		{
+			Name:  "ClusterId",
+			Value: classad.IntValue(7),
+		}, {Name: "Owner", Value: classad.StringValue("robot")}, {Name: "HTCJobUID", Value: classad.StringValue("u")},
+		{
+			Name:  "HTCJobAttempt",
+			Value: classad.IntValue(2),
+		}, {Name: "HTCJobFactory", Value: classad.IntValue(20)}, {Name: "JobMaterializeNextProcId", Value: classad.IntValue(3)},
+		{
+			Name:  "QDate",
+			Value: classad.IntValue(5),
+		}, {Name: "JobMaterializeMaxIdle", Value: classad.IntValue(0)}, {Name: "JobMaterializePauseReason", Value: classad.StringValue("why")},
 		{Name: "HTCPool", Value: classad.StringValue("grid")}, {Name: "JobFactoryPaused", Value: classad.IntValue(1)},
 	}
-	require.Equal(t, Factory{Cluster: 7, Tag: Tag{UID: "u", Attempt: 2, Pool: "grid"}, Owner: "robot", Next: 3, All: 20, QDate: 5, Paused: "why"}, newFactory(ad))
+	require.Equal(
+		t,
+		Factory{
+			Cluster: 7,
+			Tag:     Tag{UID: "u", Attempt: 2, Pool: "grid"},
+			Owner:   "robot",
+			Next:    3,
+			All:     20,
+			QDate:   5,
+			Paused:  "why",
+		},
+		newFactory(ad),
+	)
 	for mode, paused := range map[int64]string{-1: "why", 0: "", 1: "why", 2: "", 3: "it was removed"} {
 		ad[len(ad)-1].Value = classad.IntValue(mode)
 		require.Equal(t, paused, newFactory(ad).Paused, mode)

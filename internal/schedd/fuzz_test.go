@@ -12,8 +12,8 @@ import (
 // keyOfLine matches the beginning of every line of a description.
 var keyOfLine = regexp.MustCompile(`^(My\.[A-Za-z_][A-Za-z0-9_]*|[a-z][a-z0-9_]*) = .|^queue [0-9]+$`)
 
-// Whatever the options contain, the description has only our lines and allowed ones, no macro but our own, and ends with our
-// tag and one queue. Forbidden contents are reported at the place where they were written.
+// Whatever the options contain, the description has only our lines and allowed ones, no macro but our own, and ends
+// with our tag and one queue. Forbidden contents are reported at the place where they were written.
 func FuzzOptions(f *testing.F) {
 	ar, err := txtar.ParseFile("testdata/htcopts.txtar")
 	require.NoError(f, err)

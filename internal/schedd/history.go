@@ -8,23 +8,29 @@ import (
 	"time"
 )
 
-// HistoryBounds keeps a history query cheap: without bounds the schedd reads its complete history, 2.7 s for 100,000 ads;
-// Limit 1000 or ScanLimit 1000 takes 0.03 s.
+// HistoryBounds keeps a history query cheap: without bounds the schedd reads its complete history, 2.7 s for 100,000
+// ads; Limit 1000 or ScanLimit 1000 takes 0.03 s.
 type HistoryBounds struct {
 	Limit     int    // stop after this many matches; 0: no limit
 	ScanLimit int    // look at no more than this many ads; 0: no limit
 	Since     string // stop before this ad, "cluster.proc", or before the first that matches this expression
 
-	// Enough reports whether every job that is looked for has been seen. With it all jobs come with their reasons, from one reading of
-	// the history; only if it reports false, the history is read again, for those whose reasons are too long to be requested. nil: jobs
-	// come without reasons, see ErrReasons.
+	// Enough reports whether every job that is looked for has been seen. With it all jobs come with their reasons, from
+	// one reading of the history; only if it reports false, the history is read again, for those whose reasons are too
+	// long to be requested. nil: jobs come without reasons, see ErrReasons.
 	Enough func() bool
 }
 
-// History calls fn for every matching job that left the queue, for some perhaps twice, usually the last to leave first. It
-// ends without an error where the schedd's history ends: older jobs are rotated away (3 files of 20 MB by default), and a
-// remote query sees at most the newest 50,000. Errors are those of Queue.
-func (c *Client) History(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
+// History calls fn for every matching job that left the queue, for some perhaps twice, usually the last to leave first.
+// It ends without an error where the schedd's history ends: older jobs are rotated away (3 files of 20 MB by default),
+// and a remote query sees at most the newest 50,000. Errors are those of Queue.
+func (c *Client) History(
+	ctx context.Context,
+	id Identity,
+	constraint string,
+	b HistoryBounds,
+	fn func(Job) error,
+) error {
 	return c.history(ctx, id, question{constraint: constraint}, b, fn)
 }
 
@@ -57,14 +63,14 @@ func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn func(
 	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, q.id) != nil || !c.short(ctx, q) {
 		return err
 	}
-	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every block: a
-	// line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
+	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
+	// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
 	c.longLines.note(q.id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 
-// maxForwards is less than the 50,000 ads after which a schedd stops reading its history for a remote query: of a longer
-// history it would show the oldest.
+// maxForwards is less than the 50,000 ads after which a schedd stops reading its history for a remote query: of a
+// longer history it would show the oldest.
 const maxForwards = 40_000
 
 // short reports whether the complete history can be read from its beginning.
@@ -109,7 +115,8 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn f
 	return err
 }
 
-// longLines remembers for a while that the history is better read from its beginning; eventually the history is rotated.
+// longLines remembers for a while that the history is better read from its beginning; eventually the history is
+// rotated.
 type longLines struct {
 	mu sync.Mutex
 	m  map[Endpoint]time.Time

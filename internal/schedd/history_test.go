@@ -30,9 +30,19 @@ func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each waits for the same deadline
 			asked := filepath.Join(t.TempDir(), "asked")
-			client := tools(t, 5*time.Second, map[string]string{"condor_history": fmt.Sprintf(slow, asked, c.length), "condor_ping": ""})
+			client := tools(
+				t,
+				5*time.Second,
+				map[string]string{"condor_history": fmt.Sprintf(slow, asked, c.length), "condor_ping": ""},
+			)
 			seen := func(b HistoryBounds) (clusters []int, err error) {
-				err = client.History(t.Context(), Identity{}, "", b, func(j Job) error { clusters = append(clusters, j.Cluster); return nil })
+				err = client.History(
+					t.Context(),
+					Identity{},
+					"",
+					b,
+					func(j Job) error { clusters = append(clusters, j.Cluster); return nil },
+				)
 				return clusters, err
 			}
 			all, err := seen(HistoryBounds{Since: "2.0"})

@@ -16,7 +16,13 @@ func TestNoJobToHoldOrToReleaseIsNoError(t *testing.T) {
 	require.NoError(t, client.HoldIdle(t.Context(), Identity{}, "x", "y"))
 	require.NoError(t, client.ReleaseHeld(t.Context(), Identity{}, "x", "y"))
 
-	client = tools(t, long, map[string]string{"condor_hold": `echo "AUTHENTICATE:1003:Failed to authenticate with any method" >&2; ` + last("hold")})
+	client = tools(
+		t,
+		long,
+		map[string]string{
+			"condor_hold": `echo "AUTHENTICATE:1003:Failed to authenticate with any method" >&2; ` + last("hold"),
+		},
+	)
 	require.Equal(t, Credentials, KindOf(client.HoldIdle(t.Context(), Identity{}, "x", "y")))
 }
 
@@ -52,8 +58,12 @@ func lines(t *testing.T, d Description, keys ...string) (found []string) {
 func TestUsersConditionsPassOverThePoolsHold(t *testing.T) {
 	d := description()
 	d.Options = "periodic_release = NumJobStarts < 3 || x\nperiodic_remove = JobStatus == 5\n"
-	require.Equal(t, []string{"periodic_release = NumJobStarts < 3 || x", "periodic_remove = JobStatus == 5"}, lines(t, d, "periodic_release", "periodic_remove"),
-		"without a pool nothing changes")
+	require.Equal(
+		t,
+		[]string{"periodic_release = NumJobStarts < 3 || x", "periodic_remove = JobStatus == 5"},
+		lines(t, d, "periodic_release", "periodic_remove"),
+		"without a pool nothing changes",
+	)
 
 	const not = "(HoldReasonCode =!= 1 || HoldReasonSubCode =!= 7284)"
 	d.Tag.Pool = "grid"
@@ -62,11 +72,19 @@ func TestUsersConditionsPassOverThePoolsHold(t *testing.T) {
 		"periodic_remove = " + not + " && JobStatus == 5",
 	}, lines(t, d, "periodic_release", "periodic_remove"))
 
-	d.JobOptions = JobOptions{Deadlines: Deadlines{HeldDeadline: 7}, Memory: 1, MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}
+	d.JobOptions = JobOptions{
+		Deadlines:   Deadlines{HeldDeadline: 7},
+		Memory:      1,
+		MemoryRetry: &MemoryRetry{Most: 2, Times: 1},
+	}
 	both := lines(t, d, "periodic_release", "periodic_remove")
 	require.Len(t, both, 2)
 	require.Contains(t, both[0], " || "+not+" && (NumJobStarts < 3 || x)", "htcd's own release looks at other codes")
-	require.Equal(t, "periodic_remove = JobStatus == 5 && HoldReasonCode =!= 16 && "+not+" && time() - EnteredCurrentStatus > 7 || "+not+" && JobStatus == 5", both[1])
+	require.Equal(
+		t,
+		"periodic_remove = JobStatus == 5 && HoldReasonCode =!= 16 && "+not+" && time() - EnteredCurrentStatus > 7 || "+not+" && JobStatus == 5",
+		both[1],
+	)
 }
 
 func TestAPlacementIsARankUnlessTheUserHasOne(t *testing.T) {

@@ -15,9 +15,9 @@ var (
 	pathRE = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
 )
 
-// resolveImage converts an HTCJob's image to what singularity takes: an absolute path, docker://, oras:// and library:// stay
-// as they are; a bare reference becomes docker://, prefixed with registry if that is not empty and the reference names none
-// itself. Errors are of kind Refused.
+// resolveImage converts an HTCJob's image to what singularity takes: an absolute path, docker://, oras:// and
+// library:// stay as they are; a bare reference becomes docker://, prefixed with registry if that is not empty and the
+// reference names none itself. Errors are of kind Refused.
 func resolveImage(image, registry string) (string, error) {
 	if strings.HasPrefix(image, "/") {
 		if !pathRE.MatchString(image) || path.Clean(image) != strings.TrimSuffix(image, "/") {
@@ -32,10 +32,17 @@ func resolveImage(image, registry string) (string, error) {
 	switch scheme {
 	case "docker", "oras", "library":
 	default:
-		return "", refused("image %q: the scheme %q is not known; write a docker reference, docker://, oras://, library:// or an absolute path", image, scheme)
+		return "", refused(
+			"image %q: the scheme %q is not known; write a docker reference, docker://, oras://, library:// or an absolute path",
+			image,
+			scheme,
+		)
 	}
 	if !imageRE.MatchString(ref) {
-		return "", refused("image %q: expected a reference such as centos, registry.example.org/group/image:tag, docker://..., or an absolute path", image)
+		return "", refused(
+			"image %q: expected a reference such as centos, registry.example.org/group/image:tag, docker://..., or an absolute path",
+			image,
+		)
 	}
 	if !ok && registry != "" && !namesRegistry(ref) {
 		ref = strings.TrimSuffix(registry, "/") + "/" + ref
@@ -43,8 +50,8 @@ func resolveImage(image, registry string) (string, error) {
 	return scheme + "://" + ref, nil
 }
 
-// ImageRegistry returns the registry, host[:port], from which a node fetches an image with a login; empty: it fetches none, or no
-// login would serve. The arguments are Description's.
+// ImageRegistry returns the registry, host[:port], from which a node fetches an image with a login; empty: it fetches
+// none, or no login would serve. The arguments are Description's.
 func ImageRegistry(image, registry string) string {
 	resolved, err := resolveImage(image, registry)
 	scheme, ref, _ := strings.Cut(resolved, "://")

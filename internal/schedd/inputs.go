@@ -15,8 +15,8 @@ type Input struct {
 	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it. {{item.NAME}} and {{proc}} are replaced
 }
 
-// The directories, in that of the run, whose contents HTCondor transfers: one for all procs, beside one for each of those
-// that have files of their own, called by its number. They exist before Submit, as far as there are such inputs.
+// The directories, in that of the run, whose contents HTCondor transfers: one for all procs, beside one for each of
+// those that have files of their own, called by its number. They exist before Submit, as far as there are such inputs.
 const (
 	InputsDir    = ".in"
 	InputsShared = "shared"
@@ -66,7 +66,10 @@ func (d Description) checkInputs() error {
 	for _, in := range d.Inputs {
 		switch {
 		case !inputRE.MatchString(in.Name):
-			return refused("spec.inputs: name %q: expected at most 128 letters, digits and _ . + -, the first a letter, a digit or _", in.Name)
+			return refused(
+				"spec.inputs: name %q: expected at most 128 letters, digits and _ . + -, the first a letter, a digit or _",
+				in.Name,
+			)
 		case slices.Contains(takenFiles, in.Name) || strings.HasPrefix(in.Name, "_condor"):
 			return refused("spec.inputs: name %q: htcd or HTCondor uses it: choose another", in.Name)
 		case seen[in.Name]:
@@ -85,7 +88,10 @@ func (d Description) checkSecretOutputs(options []option) error {
 		}
 		for _, name := range strings.Split(o.value, ",") {
 			name = path.Clean(strings.TrimSpace(name))
-			if slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && (in.Name == name || strings.HasPrefix(name, in.Name+"/")) }) {
+			if slices.ContainsFunc(
+				d.Inputs,
+				func(in Input) bool { return in.Secret && (in.Name == name || strings.HasPrefix(name, in.Name+"/")) },
+			) {
 				return refused("transfer_output_files: %s comes from a Secret and is never brought back", name)
 			}
 		}

@@ -94,7 +94,11 @@ func TestWrapperAndInputs(t *testing.T) {
 				r := receive(t)
 				d := r.description(c.source + "\n")
 				d.Inputs = []Input{{Name: "big"}, {Name: "pass", Secret: true}}
-				s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "stat": ""})
+				s := node(
+					t,
+					d,
+					map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "stat": ""},
+				)
 				s.shell = argv
 				s.ad(t, "MaxTransferOutputMB = 1")
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, "big"), make([]byte, 2<<20), 0o600))

@@ -38,8 +38,8 @@ const (
 	toFollow     = "leave it out: htcd logs shows the output of jobs that run"
 )
 
-// instead lists further commands, whose place a field or another command takes, with what to write; beginnings end in *. Unlike owned
-// ones, a site may allow them. Those of request_ would be taken for resources of the pool's own.
+// instead lists further commands, whose place a field or another command takes, with what to write; beginnings end in
+// *. Unlike owned ones, a site may allow them. Those of request_ would be taken for resources of the pool's own.
 var instead = map[string]string{
 	"use_x509userproxy": toProxy, "x509userproxy": toProxy, "use_oauth_services": toToken, "use_scitokens": toToken, "scitokens_file": toToken,
 	"public_input_files": toInputs, "append_files": toInputs, "jar_files": toInputs, "transfer_input": toInputs, "input_files": toInputs,
@@ -69,8 +69,8 @@ func hint(command string) string {
 	return ""
 }
 
-// forSites lists the owned commands that a site may allow: they neither read a file nor change a file's place. HTCondor's
-// tools run with an environment made by htcd.
+// forSites lists the owned commands that a site may allow: they neither read a file nor change a file's place.
+// HTCondor's tools run with an environment made by htcd.
 var forSites = []string{"environment", "env", "notify_user", "accounting_group_user"}
 
 // heldBack reports whether a command is htcd's own and no site may allow it.

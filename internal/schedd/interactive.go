@@ -15,7 +15,12 @@ func (d Description) checkInteractive(options []option) error {
 	}
 	for _, key := range []string{"max_retries", "retry_until", "on_exit_remove", "on_exit_hold"} {
 		if text, there := value(options, key); there && (key != "max_retries" || text != "0") {
-			return refused("spec.interactive: %s would have HTCondor run the job again when its time is over, found %s = %s: leave it out, and spec.retries", key, key, clip(text))
+			return refused(
+				"spec.interactive: %s would have HTCondor run the job again when its time is over, found %s = %s: leave it out, and spec.retries",
+				key,
+				key,
+				clip(text),
+			)
 		}
 	}
 	return nil
@@ -24,5 +29,9 @@ func (d Description) checkInteractive(options []option) error {
 // interactive returns the outcome of a job whose container waited for people.
 func (j Job) interactive() (Outcome, bool) {
 	over := j.ExitBySignal != nil && *j.ExitBySignal && j.ExitSignal != nil && *j.ExitSignal == int(interactiveSignal)
-	return Outcome{State: OutcomeFailed, Reason: ReasonInteractive, Message: "it was interactive (spec.interactive), and its time is over"}, over
+	return Outcome{
+		State:   OutcomeFailed,
+		Reason:  ReasonInteractive,
+		Message: "it was interactive (spec.interactive), and its time is over",
+	}, over
 }

@@ -11,7 +11,11 @@ import (
 )
 
 // sleepless has sleeps that note themselves and are over at once.
-var sleepless = map[string]string{"apptainer": fakeApptainer, "sleep": "#!/bin/sh\necho \"$1\" >>\"$_CONDOR_SCRATCH_DIR/../slept\"\n", "sh": ""}
+var sleepless = map[string]string{
+	"apptainer": fakeApptainer,
+	"sleep":     "#!/bin/sh\necho \"$1\" >>\"$_CONDOR_SCRATCH_DIR/../slept\"\n",
+	"sh":        "",
+}
 
 func (s scratch) slept(t *testing.T) string {
 	text, err := os.ReadFile(filepath.Join(s.dir, "../slept"))

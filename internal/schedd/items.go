@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// fileOwn begins the name of the file that one proc alone gets: its number follows. It has what fileToken has, and then the
-// proc's item, and travels instead of it, so that HTCondor spools no more files for a proc with an item.
+// fileOwn begins the name of the file that one proc alone gets: its number follows. It has what fileToken has, and then
+// the proc's item, and travels instead of it, so that HTCondor spools no more files for a proc with an item.
 const fileOwn = ".own-"
 
 // procOwn is such a file's name in the submit description.
@@ -38,8 +38,11 @@ func (d Description) checkItems() error {
 // checkLines refuses variables of a single job that are not lines NAME=value, or too long beside those of all.
 func checkLines(job, lines string, common int) error {
 	if common+len(lines) > maxEnvironment {
-		return refused("the variables of %s and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
-			job, common+len(lines))
+		return refused(
+			"the variables of %s and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			job,
+			common+len(lines),
+		)
 	}
 	if lines != "" && !strings.HasSuffix(lines, "\n") || strings.ContainsAny(lines, "\x00\r") {
 		return refused("the variables of %s: expected lines NAME=value", job)

@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Tag is what htcd writes into every job ad, so that a cluster can be found by asking the schedd, whatever was lost locally.
+// Tag is what htcd writes into every job ad, so that a cluster can be found by asking the schedd, whatever was lost
+// locally.
 type Tag struct {
 	UID       string // HTCJobUID: metadata.uid of the HTCJob
 	Attempt   int    // HTCJobAttempt: number of the run of the HTCJob, from 1
@@ -36,7 +37,8 @@ const (
 	attrPool      = "HTCPool"
 	attrNodes     = "HTCWorkflowNodes"
 
-	// attrNumber is the number of a job in its HTCJob where that is not its ProcId: in an attempt that sends only some of the jobs.
+	// attrNumber is the number of a job in its HTCJob where that is not its ProcId: in an attempt that sends only some
+	// of the jobs.
 	attrNumber = "HTCJobProc"
 )
 
@@ -124,11 +126,12 @@ func (s JobStatus) String() string {
 const (
 	holdCodeSpooling = 16
 
-	// holdOutputNotTransferred: a file that is to be brought back is missing or cannot be read. HTCondor dates such a hold as if it had stopped the job.
+	// holdOutputNotTransferred: a file that is to be brought back is missing or cannot be read. HTCondor dates such a
+	// hold as if it had stopped the job.
 	holdOutputNotTransferred = 12
 
-	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: nothing of it ran,
-	// and it is not a run.
+	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: nothing of it
+	// ran, and it is not a run.
 	reasonStagingFailed = "Staging of job files failed"
 
 	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove removed.
@@ -149,7 +152,8 @@ type Job struct {
 	Owner              string
 	Status, LastStatus JobStatus
 
-	// How the last execution ended; nil if the ad does not say. Held and removed jobs have these too: use Outcome instead.
+	// How the last execution ended; nil if the ad does not say. Held and removed jobs have these too: use Outcome
+	// instead.
 	ExitBySignal         *bool
 	ExitCode, ExitSignal *int
 	SuccessExitCode      int    // success_exit_code of the description, 0 by default
@@ -203,8 +207,8 @@ func (j Job) Number() int {
 	return j.Proc
 }
 
-// Done reports whether the job ran to its end. The history shows a completed job removed with condor_rm as removed, with
-// LastJobStatus 4.
+// Done reports whether the job ran to its end. The history shows a completed job removed with condor_rm as removed,
+// with LastJobStatus 4.
 func (j Job) Done() bool {
 	return j.Status == Completed || j.Status == Removed && j.LastStatus == Completed
 }
@@ -212,16 +216,16 @@ func (j Job) Done() bool {
 // Held reports whether the job is held for any reason except spooling.
 func (j Job) Held() bool { return j.Status == Held && j.HoldReasonCode != holdCodeSpooling }
 
-// Spooling reports whether the job still waits for its input files. A job whose files have all arrived may show the code for
-// another second.
+// Spooling reports whether the job still waits for its input files. A job whose files have all arrived may show the
+// code for another second.
 func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == holdCodeSpooling }
 
-// Spooled reports whether all input files of the job arrived. Only this distinguishes a cluster that will run from one that
-// is stuck because its submit was killed.
+// Spooled reports whether all input files of the job arrived. Only this distinguishes a cluster that will run from one
+// that is stuck because its submit was killed.
 func (j Job) Spooled() bool { return j.StageInFinish > 0 }
 
-// SpoolTime returns how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit leaves
-// one that waits indefinitely; a live one takes 1.5 ms per proc (measured) and is given ten times that.
+// SpoolTime returns how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
+// leaves one that waits indefinitely; a live one takes 1.5 ms per proc (measured) and is given ten times that.
 func SpoolTime(procs int) time.Duration {
 	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }
@@ -231,8 +235,8 @@ func (j Job) Stuck(procs int, now time.Time) bool {
 	return j.Spooling() && !j.Spooled() && now.Sub(time.Unix(j.QDate, 0)) > SpoolTime(procs)
 }
 
-// StagingFailed reports whether the schedd removed the job because its input files never arrived. Such a job never ran; it
-// must not count as a run.
+// StagingFailed reports whether the schedd removed the job because its input files never arrived. Such a job never ran;
+// it must not count as a run.
 func (j Job) StagingFailed() bool {
 	return j.Status == Removed && strings.HasPrefix(j.RemoveReason, reasonStagingFailed)
 }
@@ -293,8 +297,9 @@ func (j Job) Outcome() Outcome {
 	return Outcome{State: OutcomeOpen}
 }
 
-// Returned returns the return code of a job that HTCondor holds, or held until its removal, although its script had ended: by on_exit_hold, or because its
-// output could not be transferred. A job that HTCondor stopped to hold it has a return code, too, but that is of the kill (23.9).
+// Returned returns the return code of a job that HTCondor holds, or held until its removal, although its script had
+// ended: by on_exit_hold, or because its output could not be transferred. A job that HTCondor stopped to hold it has a
+// return code, too, but that is of the kill (23.9).
 func (j Job) Returned() *int {
 	code := j.HoldReasonCode
 	if j.Status == Removed && j.LastStatus == Held {
@@ -345,8 +350,9 @@ func (j Job) ended() Outcome {
 	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
 }
 
-// ExitMessage explains an exit code. For a program killed by a signal, shells and container tools return 128 plus the signal's
-// number, but a program may also choose such a code itself; as it may 255, which apptainer returns if it cannot start a container.
+// ExitMessage explains an exit code. For a program killed by a signal, shells and container tools return 128 plus the
+// signal's number, but a program may also choose such a code itself; as it may 255, which apptainer returns if it
+// cannot start a container.
 func ExitMessage(code int) string {
 	if code == 255 {
 		return "exit code 255 (of the script, or of apptainer if there is no such image or it cannot start the container: standard error says which)"

@@ -76,10 +76,23 @@ func tooLate(state JobStatus, seconds int64) Job {
 }
 
 // removedRunning is a job that PeriodicRemove removed while it ran.
-var removedRunning = Job{Status: Removed, LastStatus: Running, RemoveReason: periodic, EnteredCurrentStatus: 1000, JobFinishedHookDone: 1061, Deadlines: Deadlines{RunDeadline: 60}}
+var removedRunning = Job{
+	Status:               Removed,
+	LastStatus:           Running,
+	RemoveReason:         periodic,
+	EnteredCurrentStatus: 1000,
+	JobFinishedHookDone:  1061,
+	Deadlines:            Deadlines{RunDeadline: 60},
+}
 
 // ranTooLong is a job that was held after it had run for too long, and that PeriodicRemove then removed.
-var ranTooLong = Job{Status: Removed, LastStatus: Held, LastHoldReasonCode: 47, RemoveReason: periodic, Deadlines: Deadlines{RunDeadline: 60, HeldDeadline: 600}}
+var ranTooLong = Job{
+	Status:             Removed,
+	LastStatus:         Held,
+	LastHoldReasonCode: 47,
+	RemoveReason:       periodic,
+	Deadlines:          Deadlines{RunDeadline: 60, HeldDeadline: 600},
+}
 
 func with(j Job, change func(*Job)) Job {
 	change(&j)
@@ -116,18 +129,26 @@ func TestTheHashOfASpecIsOneThatHtcdCanHaveWritten(t *testing.T) {
 
 func TestTextsOfAnAdAreFitToBeShown(t *testing.T) {
 	ads := 0
-	require.NoError(t, classad.ReadJSON(strings.NewReader(`[{"ClusterId":1,"ProcId":0,"JobStatus":5,"Owner":"al\u001b[31mice","HTCJobOutputs":"a\u202eb\u0007",
-		"HoldReason":"no\u001b]0;owned\u0007 disk\nand \u202egnp.exe\u009b","RemoveReason":"`+"\xff\xfe"+`","LastHoldReason":"as usual (by user bob)"}]`), func(ad classad.Ad) error {
-		j, err := newJob(ad)
-		require.NoError(t, err)
-		require.Equal(t, "no␛]0;owned␇ disk and �gnp.exe�", j.HoldReason)
-		require.Regexp(t, "^�+$", j.RemoveReason)
-		require.Equal(t, "as usual (by user bob)", j.LastHoldReason)
-		require.Equal(t, "al␛[31mice", j.Owner)
-		require.Equal(t, "a\u202eb\a", j.Outputs, "the files are called so")
-		ads++
-		return nil
-	}))
+	require.NoError(
+		t,
+		classad.ReadJSON(
+			strings.NewReader(
+				`[{"ClusterId":1,"ProcId":0,"JobStatus":5,"Owner":"al\u001b[31mice","HTCJobOutputs":"a\u202eb\u0007",
+		"HoldReason":"no\u001b]0;owned\u0007 disk\nand \u202egnp.exe\u009b","RemoveReason":"`+"\xff\xfe"+`","LastHoldReason":"as usual (by user bob)"}]`,
+			),
+			func(ad classad.Ad) error {
+				j, err := newJob(ad)
+				require.NoError(t, err)
+				require.Equal(t, "no␛]0;owned␇ disk and �gnp.exe�", j.HoldReason)
+				require.Regexp(t, "^�+$", j.RemoveReason)
+				require.Equal(t, "as usual (by user bob)", j.LastHoldReason)
+				require.Equal(t, "al␛[31mice", j.Owner)
+				require.Equal(t, "a\u202eb\a", j.Outputs, "the files are called so")
+				ads++
+				return nil
+			},
+		),
+	)
 	require.Equal(t, 1, ads)
 }
 

@@ -1,7 +1,7 @@
 package schedd
 
-// JobOptions holds what an HTCJob's own fields say about its jobs' resources, when they are retried and when they are given
-// up. The zero value says nothing.
+// JobOptions holds what an HTCJob's own fields say about its jobs' resources, when they are retried and when they are
+// given up. The zero value says nothing.
 type JobOptions struct {
 	CPUs, GPUs int64
 	NoGPUs     bool  // 0 GPUs are requested, which adds no line but contradicts any other number
@@ -62,7 +62,11 @@ func (o JobOptions) check() error {
 		}
 	}
 	if m := o.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
-		return refused("spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d", m.Most, m.Times)
+		return refused(
+			"spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d",
+			m.Most,
+			m.Times,
+		)
 	}
 	return o.Deadlines.check()
 }

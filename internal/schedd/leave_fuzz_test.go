@@ -33,13 +33,91 @@ done
 const secretWord = "WORD-from-outside"
 
 var (
-	leftNames = []string{"a", "b", "c", "d", "e,f", " g ", "-h", "line\nend", "result", "plots", "script", "tmp", "var", "token", "htcd-send", ".htcd", ".htcd-out",
-		".htcd-names", ".htcd-name-0", ".htcd-results", ".credential-x", "_condor_stdout", "_condor_stderr", ".job.ad", "job.sh", "in", "*", "$$(X)", ".hidden"}
-	leftTargets = []string{"a", "b", "c", "d", "../a", "../b/c", "a/b", "./b/../c", ".", "..", "../..", "/", "", "nowhere", "in", ".job.ad", "_condor_stdout",
-		"@OUT@/file", "@OUT@", "@OUT@/dir", "@OUT@/dir/file", "../outside/file", "../../outside/file", "../../../outside/file", "../../../../outside/file",
-		"@DIR@/a", "@DIR@/b/c", "@DIR@", "@DIR@/.htcd", "@DIR@/.htcd/token", "@DIR@/.htcd/held", "@DIR@/.job.ad", "@DIR@/../outside/file", "/proc/self/root@OUT@/file",
-		"/proc/self/cwd/../outside/file", "/proc/1/root@OUT@/file", "/proc/self/fd/1", "/etc/passwd", "../tree", "back/file", "back"}
-	leftOutputs = [][]string{nil, {"*"}, {"a"}, {"a", "b", "c", "d"}, {"*/*"}, {"*/*/*"}, {"a/b", "plots", "result"}, {"plots/*", "d/*/c", "b*"}, {"in", "result"}}
+	leftNames = []string{
+		"a",
+		"b",
+		"c",
+		"d",
+		"e,f",
+		" g ",
+		"-h",
+		"line\nend",
+		"result",
+		"plots",
+		"script",
+		"tmp",
+		"var",
+		"token",
+		"htcd-send",
+		".htcd",
+		".htcd-out",
+		".htcd-names",
+		".htcd-name-0",
+		".htcd-results",
+		".credential-x",
+		"_condor_stdout",
+		"_condor_stderr",
+		".job.ad",
+		"job.sh",
+		"in",
+		"*",
+		"$$(X)",
+		".hidden",
+	}
+	leftTargets = []string{
+		"a",
+		"b",
+		"c",
+		"d",
+		"../a",
+		"../b/c",
+		"a/b",
+		"./b/../c",
+		".",
+		"..",
+		"../..",
+		"/",
+		"",
+		"nowhere",
+		"in",
+		".job.ad",
+		"_condor_stdout",
+		"@OUT@/file",
+		"@OUT@",
+		"@OUT@/dir",
+		"@OUT@/dir/file",
+		"../outside/file",
+		"../../outside/file",
+		"../../../outside/file",
+		"../../../../outside/file",
+		"@DIR@/a",
+		"@DIR@/b/c",
+		"@DIR@",
+		"@DIR@/.htcd",
+		"@DIR@/.htcd/token",
+		"@DIR@/.htcd/held",
+		"@DIR@/.job.ad",
+		"@DIR@/../outside/file",
+		"/proc/self/root@OUT@/file",
+		"/proc/self/cwd/../outside/file",
+		"/proc/1/root@OUT@/file",
+		"/proc/self/fd/1",
+		"/etc/passwd",
+		"../tree",
+		"back/file",
+		"back",
+	}
+	leftOutputs = [][]string{
+		nil,
+		{"*"},
+		{"a"},
+		{"a", "b", "c", "d"},
+		{"*/*"},
+		{"*/*/*"},
+		{"a/b", "plots", "result"},
+		{"plots/*", "d/*/c", "b*"},
+		{"in", "result"},
+	}
 )
 
 // plant makes what the bytes say: 4 of them for each thing.
@@ -57,7 +135,8 @@ func plant(root string, ops []byte) {
 		if kind&0x80 != 0 {
 			path = filepath.Join(path, leftNames[int(ops[2]>>4)])
 		}
-		if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil && real != tree && !strings.HasPrefix(real, tree+"/") {
+		if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil && real != tree &&
+			!strings.HasPrefix(real, tree+"/") {
 			continue // the container would have it elsewhere
 		}
 		_ = os.MkdirAll(filepath.Dir(path), 0o755)
@@ -82,7 +161,8 @@ func plant(root string, ops []byte) {
 	}
 }
 
-// accomplice holds the directories below dir, as a process to which the script has passed them could, and changes names in them until stop.
+// accomplice holds the directories below dir, as a process to which the script has passed them could, and changes names
+// in them until stop.
 func accomplice(root string, stop <-chan struct{}) *sync.WaitGroup {
 	var held []*os.File
 	_ = filepath.WalkDir(filepath.Join(root, "tree"), func(path string, entry os.DirEntry, err error) error {
@@ -129,11 +209,16 @@ func accomplice(root string, stop <-chan struct{}) *sync.WaitGroup {
 	return &ended
 }
 
-// leaves runs the wrapper for a script that leaves what ops say, and reports what HTCondor would bring back from outside.
+// leaves runs the wrapper for a script that leaves what ops say, and reports what HTCondor would bring back from
+// outside.
 func leaves(t *testing.T, outputs []string, ops []byte, flips bool) {
 	d := description()
 	d.Source, d.Command, d.CallbackURL, d.Outputs = "true\n", "sh", "", outputsOf(outputs...)
-	s := node(t, d, map[string]string{"apptainer": leavingApptainer, "sh": "", "find": "", "readlink": "", "ln": "", "stat": ""})
+	s := node(
+		t,
+		d,
+		map[string]string{"apptainer": leavingApptainer, "sh": "", "find": "", "readlink": "", "ln": "", "stat": ""},
+	)
 	root := filepath.Dir(s.dir)
 	for path, text := range map[string]string{"outside/file": secretWord, "outside/dir/file": secretWord, "outside/dir/result": secretWord, "outside/a": secretWord,
 		"outside/b": secretWord, "dir/_condor_stdout": "printed\n", "dir/_condor_stderr": "", "dir/in": "input\n", "tree/ordinary": "ordinary\n"} {
@@ -207,7 +292,8 @@ func judge(t *testing.T, dir string, outputs []string) {
 	}
 }
 
-// Whatever a script leaves, and whoever changes it meanwhile, HTCondor finds nothing from outside of the job's directory:
+// Whatever a script leaves, and whoever changes it meanwhile, HTCondor finds nothing from outside of the job's
+// directory:
 //
 //	go test ./internal/schedd -run xxx -fuzz FuzzWhatAScriptLeaves -fuzztime 1h
 func FuzzWhatAScriptLeaves(f *testing.F) {
@@ -221,7 +307,11 @@ func FuzzWhatAScriptLeaves(f *testing.F) {
 }
 
 var (
-	leaveFor  = flag.Duration("leave-for", 0, "how long TestWhateverAScriptLeavesLeadsNowhere tries random trees; 0: five of them")
+	leaveFor = flag.Duration(
+		"leave-for",
+		0,
+		"how long TestWhateverAScriptLeavesLeadsNowhere tries random trees; 0: five of them",
+	)
 	leaveSeed = flag.Int64("leave-seed", 1, "the seed of the first tree; 0: the clock")
 )
 
@@ -256,7 +346,25 @@ func TestTheWrapperLeavesNoWayOut(t *testing.T) {
 				var ops []byte // every target under some name, at the top and below
 				for target := range leftTargets {
 					name := byte(target + i)
-					ops = append(ops, 0, name, 0, byte(target), 0x40, name+7, name+3, byte(target), 0x43, name, 8, 0, 0x80, name+2, 0x43, byte(target))
+					ops = append(
+						ops,
+						0,
+						name,
+						0,
+						byte(target),
+						0x40,
+						name+7,
+						name+3,
+						byte(target),
+						0x43,
+						name,
+						8,
+						0,
+						0x80,
+						name+2,
+						0x43,
+						byte(target),
+					)
 				}
 				leaves(t, outputs, ops, flips)
 			})

@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// within refuses what asks for more than one job may have in the pool. A job that says nothing of how long it runs may run for the most.
+// within refuses what asks for more than one job may have in the pool. A job that says nothing of how long it runs may
+// run for the most.
 func (d Description) within(options []option) (Description, []option, error) {
 	most := d.Defaults.Most
 	for _, m := range []struct {
@@ -25,14 +26,36 @@ func (d Description) within(options []option) (Description, []option, error) {
 		}
 		switch n, isNumber := units(option{m.key, asked}); {
 		case !isNumber:
-			return d, nil, refused("HTCPool %s allows a job at most %d%s of %s (max.%s), so expected a number, found %q", d.Tag.Pool, m.most, m.unit, m.key, m.field, clip(asked))
+			return d, nil, refused(
+				"HTCPool %s allows a job at most %d%s of %s (max.%s), so expected a number, found %q",
+				d.Tag.Pool,
+				m.most,
+				m.unit,
+				m.key,
+				m.field,
+				clip(asked),
+			)
 		case n > float64(m.most):
-			return d, nil, refused("HTCPool %s allows a job at most %d%s of %s (max.%s), found %.0f%s: ask for less, or name another pool", d.Tag.Pool, m.most, m.unit, m.key, m.field, n, m.unit)
+			return d, nil, refused(
+				"HTCPool %s allows a job at most %d%s of %s (max.%s), found %.0f%s: ask for less, or name another pool",
+				d.Tag.Pool,
+				m.most,
+				m.unit,
+				m.key,
+				m.field,
+				n,
+				m.unit,
+			)
 		}
 	}
-	if m := cmp.Or(d.JobOptions.MemoryRetry, d.Defaults.JobOptions.MemoryRetry); m != nil && most.Memory > 0 && m.Most > most.Memory {
-		return d, nil, refused("HTCPool %s allows a job at most %d MiB of memory (max.memory), found %d MiB in spec.memoryRetry.maxMemory: ask for less, or name another pool",
-			d.Tag.Pool, most.Memory, m.Most)
+	if m := cmp.Or(d.JobOptions.MemoryRetry, d.Defaults.JobOptions.MemoryRetry); m != nil && most.Memory > 0 &&
+		m.Most > most.Memory {
+		return d, nil, refused(
+			"HTCPool %s allows a job at most %d MiB of memory (max.memory), found %d MiB in spec.memoryRetry.maxMemory: ask for less, or name another pool",
+			d.Tag.Pool,
+			most.Memory,
+			m.Most,
+		)
 	}
 	if most.RunDeadline == 0 {
 		return d, options, nil

@@ -7,7 +7,9 @@ import (
 )
 
 func TestAJobAsksForNoMoreThanItsPoolAllows(t *testing.T) {
-	most := Defaults{Most: JobOptions{CPUs: 8, NoGPUs: true, Memory: 4096, Disk: 1 << 20, Deadlines: Deadlines{RunDeadline: 3600}}}
+	most := Defaults{
+		Most: JobOptions{CPUs: 8, NoGPUs: true, Memory: 4096, Disk: 1 << 20, Deadlines: Deadlines{RunDeadline: 3600}},
+	}
 	runs := func(seconds int64) JobOptions { return JobOptions{Deadlines: Deadlines{RunDeadline: seconds}} }
 	for name, c := range map[string]struct {
 		htcopts string
@@ -41,8 +43,16 @@ func TestAJobAsksForNoMoreThanItsPoolAllows(t *testing.T) {
 	}
 	adjusted := most
 	adjusted.Adjust = Adjust{CPUs: 200}
-	require.Equal(t, []string{"request_cpus = 16"}, linesOf(t, withPool("", JobOptions{CPUs: 8}, adjusted), "request_cpus"))
-	require.ErrorContains(t, CheckDefaults("grid", Defaults{JobOptions: JobOptions{CPUs: 9}, Most: most.Most}, nil), "HTCPool grid allows a job at most 8")
+	require.Equal(
+		t,
+		[]string{"request_cpus = 16"},
+		linesOf(t, withPool("", JobOptions{CPUs: 8}, adjusted), "request_cpus"),
+	)
+	require.ErrorContains(
+		t,
+		CheckDefaults("grid", Defaults{JobOptions: JobOptions{CPUs: 9}, Most: most.Most}, nil),
+		"HTCPool grid allows a job at most 8",
+	)
 }
 
 func TestAJobThatSaysNothingRunsForAsLongAsItsPoolAllows(t *testing.T) {

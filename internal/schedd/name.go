@@ -15,8 +15,8 @@ import (
 )
 
 // ScheddName returns the schedd that new jobs of this identity go to if nobody names another: Options.Schedd, else what
-// Options.Command says, else the configuration's SCHEDD_HOST, else the schedd on this machine. An answer from one of the last
-// three is kept for a while, see usual.
+// Options.Command says, else the configuration's SCHEDD_HOST, else the schedd on this machine. An answer from one of
+// the last three is kept for a while, see usual.
 func (c *Client) ScheddName(ctx context.Context, id Identity) (string, error) {
 	host, err := c.scheddHost(ctx, id)
 	if host != "" || err != nil {
@@ -55,8 +55,8 @@ func (c *Client) scheddHost(ctx context.Context, id Identity) (string, error) {
 }
 
 const (
-	// askAgain is how long an answer is valid. A site's command asks a service of the site; every condor_* tool asks CERN's, so
-	// an occasional question is no load.
+	// askAgain is how long an answer is valid. A site's command asks a service of the site; every condor_* tool asks
+	// CERN's, so an occasional question is no load.
 	askAgain = 5 * time.Minute
 	// doubted is how long it is valid at least, even if the schedd that it named does not answer.
 	doubted = 20 * time.Second
@@ -90,8 +90,8 @@ func (u *usual) of(id Identity) *answer {
 	return a
 }
 
-// get returns the valid answer, or asks. An error changes nothing if there is an earlier answer: an old one is better than
-// none.
+// get returns the valid answer, or asks. An error changes nothing if there is an earlier answer: an old one is better
+// than none.
 func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() (string, error)) (string, error) {
 	a := u.of(id)
 	select {
@@ -133,7 +133,10 @@ func (u *usual) doubt(id Identity) {
 func (c *Client) site(ctx context.Context, id Identity) (string, error) {
 	words := strings.Fields(c.o.Command)
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: words[0], args: words[1:], id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out)})
+	err := c.run(
+		ctx,
+		command{name: words[0], args: words[1:], id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out)},
+	)
 	if err == nil {
 		var name string
 		if name, err = namedSchedd(out.String()); err == nil {

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// all asks for every matching job. If the answer fails, one ad may be the cause: what its owner wrote into it must not hide
-// the others. Then all asks which jobs exist, without any attribute that a user can make long; then for those whose ads are
-// small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which the answer fails.
-// These are reported as Unread.
+// all asks for every matching job. If the answer fails, one ad may be the cause: what its owner wrote into it must not
+// hide the others. Then all asks which jobs exist, without any attribute that a user can make long; then for those
+// whose ads are small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which
+// the answer fails. These are reported as Unread.
 func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
 	var seen []jobNumber
 	failure := c.ask(ctx, q.limited(attributes(q.fields())), func(j Job) error {
@@ -35,8 +35,23 @@ func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error 
 
 // identifying lists the attributes that identify a job. A job whose tag has a long text is not htcd's.
 var (
-	identifying     = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrUID: true, attrAttempt: true}
-	nodeIdentifying = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrWorkflow: true, attrDAG: true, attrNode: true}
+	identifying = map[string]bool{
+		"ClusterId": true,
+		"ProcId":    true,
+		"JobStatus": true,
+		"Owner":     true,
+		attrUID:     true,
+		attrAttempt: true,
+	}
+	nodeIdentifying = map[string]bool{
+		"ClusterId":  true,
+		"ProcId":     true,
+		"JobStatus":  true,
+		"Owner":      true,
+		attrWorkflow: true,
+		attrDAG:      true,
+		attrNode:     true,
+	}
 )
 
 // census lists the matching jobs in the order of their numbers.
@@ -50,7 +65,10 @@ func (c *Client) census(ctx context.Context, q question) ([]Job, error) {
 		there = append(there, j)
 		return nil
 	})
-	slices.SortFunc(there, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Proc, b.Proc)) })
+	slices.SortFunc(
+		there,
+		func(a, b Job) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Proc, b.Proc)) },
+	)
 	return there, err
 }
 

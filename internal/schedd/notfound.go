@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// notLocated is condor_ping's message about a schedd whose address it did not get, because the collector has no record of
-// it or did not answer.
+// notLocated is condor_ping's message about a schedd whose address it did not get, because the collector has no record
+// of it or did not answer.
 const notLocated = "couldn't locate"
 
-// notFound replaces that error with one that names the schedd and reports whether the collector answers. The collector cannot
-// distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes), from one that
-// never existed, so both are named.
+// notFound replaces that error with one that names the schedd and reports whether the collector answers. The collector
+// cannot distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes),
+// from one that never existed, so both are named.
 func (c *Client) notFound(ctx context.Context, id Identity, args []string, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind != Unreachable || !strings.Contains(e.Stderr, notLocated) || ctx.Err() != nil {
@@ -31,7 +31,12 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	_, silent := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), ask...)
 	explained := *e
 	if kind := KindOf(silent); kind == Unreachable || kind == Timeout {
-		explained.Stderr = fmt.Sprintf("the collector %s, which knows where schedd %s is, does not answer: %s", collector, named(args), silent)
+		explained.Stderr = fmt.Sprintf(
+			"the collector %s, which knows where schedd %s is, does not answer: %s",
+			collector,
+			named(args),
+			silent,
+		)
 	} else {
 		explained.Stderr = fmt.Sprintf("the collector %s has no record of schedd %s: it is stopped, or it has another name", collector, named(args))
 	}

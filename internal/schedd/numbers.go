@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// ownNumber is the variable of the submit description that replaces procNumber where the procs have numbers of their own.
+// ownNumber is the variable of the submit description that replaces procNumber where the procs have numbers of their
+// own.
 const ownNumber = "HTCJobProc"
 
 // queueTableRE matches the queue statement that queued writes: what a proc has of its own on each line.
@@ -41,14 +42,22 @@ func (d Description) checkNumbers() error {
 	return nil
 }
 
-// queued completes a checked submit description by a table with what the procs have of their own: their numbers, each of which is in its
-// proc's ad, too, and their URLs.
+// queued completes a checked submit description by a table with what the procs have of their own: their numbers, each
+// of which is in its proc's ad, too, and their URLs.
 func (d Description) queued(submit string) string {
 	var names []string
 	lines, _ := strings.CutSuffix(submit, fmt.Sprintf("queue %d\n", d.Queue))
 	if len(d.Numbers) > 0 {
 		names = append(names, ownNumber)
-		lines = strings.ReplaceAll(lines, procNumber, "$("+ownNumber+")") + fmt.Sprintf("My.%s = $(%s)\n", attrNumber, ownNumber)
+		lines = strings.ReplaceAll(
+			lines,
+			procNumber,
+			"$("+ownNumber+")",
+		) + fmt.Sprintf(
+			"My.%s = $(%s)\n",
+			attrNumber,
+			ownNumber,
+		)
 	}
 	var urls [][]string
 	if len(d.varying()) > 0 {

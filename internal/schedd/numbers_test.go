@@ -20,7 +20,11 @@ func TestProcsMayHaveNumbersOfTheirOwn(t *testing.T) {
 	require.NotContains(t, text, "$(ProcId)")
 	require.Contains(t, text, "\narguments = $(HTCJobProc)\n")
 	require.Contains(t, text, ".in/$(HTCJobProc)/, .own-$(HTCJobProc)\n")
-	require.True(t, strings.HasSuffix(text, "\nMy.HTCJobProc = $(HTCJobProc)\nqueue HTCJobProc from (\n3\n7\n8\n)\n"), text)
+	require.True(
+		t,
+		strings.HasSuffix(text, "\nMy.HTCJobProc = $(HTCJobProc)\nqueue HTCJobProc from (\n3\n7\n8\n)\n"),
+		text,
+	)
 	dir := t.TempDir()
 	require.NoError(t, Stage(dir, s, "tok"))
 	got, err := os.ReadFile(filepath.Join(dir, ".own-7"))
@@ -35,6 +39,9 @@ func TestProcsMayHaveNumbersOfTheirOwn(t *testing.T) {
 		_, err := d.Render()
 		require.Equal(t, Refused, KindOf(err), name)
 	}
-	require.Equal(t, "ClusterId == 7 && "+(Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
-		Procs{Tag: Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint())
+	require.Equal(
+		t,
+		"ClusterId == 7 && "+(Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
+		Procs{Tag: Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
+	)
 }

@@ -15,8 +15,8 @@ type Output struct {
 	URL  string // where the execute node writes the file; empty: it is brought back
 }
 
-// dirOutputs is the directory into which the wrapper moves what the outputs name. It is all that HTCondor brings back then, beside
-// the streams; names that it cannot transfer elsewhere are no trouble there.
+// dirOutputs is the directory into which the wrapper moves what the outputs name. It is all that HTCondor brings back
+// then, beside the streams; names that it cannot transfer elsewhere are no trouble there.
 const dirOutputs = ".htcd-out"
 
 const (
@@ -24,10 +24,11 @@ const (
 	maxOutputPath = 200 // all of them are in an attribute, which maxText bounds
 )
 
-// missingSignal is the signal by which the wrapper ends when the first output is missing; the next number says that the second
-// one is, and so on. Nothing else sends these to the wrapper: the script is in a PID namespace of its own, and whatever it returns is a return code. Where
-// a site runs jobs in a shell or a container of its own, HTCondor sees 128 more as the return code instead; as a script may return that, too, it is
-// told as what it is, and the standard error says what is missing.
+// missingSignal is the signal by which the wrapper ends when the first output is missing; the next number says that the
+// second one is, and so on. Nothing else sends these to the wrapper: the script is in a PID namespace of its own, and
+// whatever it returns is a return code. Where a site runs jobs in a shell or a container of its own, HTCondor sees 128
+// more as the return code instead; as a script may return that, too, it is told as what it is, and the standard error
+// says what is missing.
 const missingSignal syscall.Signal = 40
 
 var outputPathRE = regexp.MustCompile(`^` + outputPart + `(/` + outputPart + `)*$`)
@@ -36,7 +37,11 @@ const outputPart = `[A-Za-z0-9_*?[][A-Za-z0-9_.+=@%~:*?[\]!-]*`
 
 func (d Description) checkOutputs() error {
 	if len(d.Outputs) > maxOutputs {
-		return refused("spec.outputs: expected at most %d, found %d: name a directory, or a pattern such as result/*.root", maxOutputs, len(d.Outputs))
+		return refused(
+			"spec.outputs: expected at most %d, found %d: name a directory, or a pattern such as result/*.root",
+			maxOutputs,
+			len(d.Outputs),
+		)
 	}
 	seen := map[string]bool{}
 	for _, o := range d.Outputs {
@@ -45,9 +50,15 @@ func (d Description) checkOutputs() error {
 		case len(o.Path) > maxOutputPath:
 			return refused("spec.outputs: expected paths of at most %d characters, found %q", maxOutputPath, clip(o.Path))
 		case !outputPathRE.MatchString(o.Path):
-			return refused("spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, in which no part begins with a dot", o.Path)
+			return refused(
+				"spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, in which no part begins with a dot",
+				o.Path,
+			)
 		case slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor"):
-			return refused("spec.outputs: found %q, a name that htcd or HTCondor uses: let the script give the file another name", o.Path)
+			return refused(
+				"spec.outputs: found %q, a name that htcd or HTCondor uses: let the script give the file another name",
+				o.Path,
+			)
 		case slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && in.Name == top }):
 			return refused("spec.outputs: %s comes from a Secret and is never brought back", o.Path)
 		case seen[o.Path]:
@@ -58,13 +69,19 @@ func (d Description) checkOutputs() error {
 	return d.checkOutputURLs()
 }
 
-// checkSuccess refuses return codes as a success which a site's own shell or container makes of an end without an output.
+// checkSuccess refuses return codes as a success which a site's own shell or container makes of an end without an
+// output.
 func (d Description) checkSuccess(codes []int) error {
 	first := 128 + int(missingSignal)
 	last := first + maxOutputs - 1
 	for _, code := range codes {
 		if len(d.Outputs) > 0 && code >= first && code <= last {
-			return refused("the return code %d as a success: with spec.outputs, those from %d to %d may also be what a site's own container makes of a missing file: let the script return another", code, first, last)
+			return refused(
+				"the return code %d as a success: with spec.outputs, those from %d to %d may also be what a site's own container makes of a missing file: let the script return another",
+				code,
+				first,
+				last,
+			)
 		}
 	}
 	return nil
@@ -104,7 +121,8 @@ func outputPaths(outputs []Output) []string {
 	return paths
 }
 
-// MayLack reports whether the job's end may mean that an output is missing. Only its reasons show which one (see ErrReasons).
+// MayLack reports whether the job's end may mean that an output is missing. Only its reasons show which one (see
+// ErrReasons).
 func (j Job) MayLack() bool {
 	_, may := j.lacks()
 	return may

@@ -87,14 +87,21 @@ func TestAJobWithOutputsBringsBackOneDirectory(t *testing.T) {
 	s, err := d.Render()
 	require.NoError(t, err)
 	require.True(t, s.Deferred, "HTCondor alone knows whether one is missing")
-	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_output_files = .htcd-out\nMy.HTCJobOutputs = \"result/*.root,big[0-9]?.dat,plots\"\n")
+	require.Contains(
+		t,
+		textOf(s, fileSubmit),
+		"\ntransfer_output_files = .htcd-out\nMy.HTCJobOutputs = \"result/*.root,big[0-9]?.dat,plots\"\n",
+	)
 	head, ok := strings.CutSuffix(textOf(s, fileJob), outputsBody+callbackBody+wrapperBody)
 	require.True(t, ok)
 	require.Contains(t, head, "declared='result/*.root\nbig[0-9]?.dat\nplots'\nsuccesses='3 5'\nlacking='40'\n")
 
 	d.Outputs = nil
 	for range maxOutputs {
-		d.Outputs = append(d.Outputs, Output{Path: strings.Repeat("a", maxOutputPath-2) + fmt.Sprintf("%02d", len(d.Outputs))})
+		d.Outputs = append(
+			d.Outputs,
+			Output{Path: strings.Repeat("a", maxOutputPath-2) + fmt.Sprintf("%02d", len(d.Outputs))},
+		)
 	}
 	_, err = d.Render()
 	require.NoError(t, err)
@@ -136,7 +143,17 @@ func ptr(n int) *int { return &n }
 
 // tools of a node that a job with outputs needs.
 func gatheringTools() map[string]string {
-	return map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "mv": "", "find": "", "readlink": "", "ln": "", "mkfifo": "", "touch": ""}
+	return map[string]string{
+		"apptainer": fakeApptainer,
+		"curl":      "",
+		"sh":        "",
+		"mv":        "",
+		"find":      "",
+		"readlink":  "",
+		"ln":        "",
+		"mkfifo":    "",
+		"touch":     "",
+	}
 }
 
 func TestWrapperGathersWhatIsDeclared(t *testing.T) {

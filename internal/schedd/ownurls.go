@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/api/items"
 )
 
-// ownURLs is the variable of the submit description that lists, for each proc, its script and the URLs that it alone gets. With the
-// script there is no row without a value, which HTCondor 23 would take from the row before.
+// ownURLs is the variable of the submit description that lists, for each proc, its script and the URLs that it alone
+// gets. With the script there is no row without a value, which HTCondor 23 would take from the row before.
 const ownURLs = "HTCJobURLs"
 
 // maxOwnURLs bounds the lists of all procs together, in bytes: condor_submit reads them from the description.
@@ -57,8 +57,12 @@ func (d Description) checkOwnURLs(landed map[string]string, size int) error {
 			bytes += len(in.URL) + 1
 		}
 		if all += bytes; bytes > maxURLs || all > maxOwnURLs {
-			return refused("spec.inputs: expected URLs of at most 8 KiB for each job, and 32 MiB for all, found %d and %d bytes: "+
-				"let the script fetch what a list names", bytes, all)
+			return refused(
+				"spec.inputs: expected URLs of at most 8 KiB for each job, and 32 MiB for all, found %d and %d bytes: "+
+					"let the script fetch what a list names",
+				bytes,
+				all,
+			)
 		}
 	}
 	return nil
@@ -76,7 +80,8 @@ func (d Description) ownURLsOf() [][]string {
 	return all
 }
 
-// ownMoves returns the wrapper's function that adds what HTCondor puts under other names for its proc alone to what it does for all.
+// ownMoves returns the wrapper's function that adds what HTCondor puts under other names for its proc alone to what it
+// does for all.
 func (d Description) ownMoves() string {
 	var b strings.Builder
 	for _, in := range d.varying() {

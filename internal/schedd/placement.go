@@ -9,8 +9,9 @@ const (
 	Spread Placement = "Spread" // empty ones, and of these the largest
 )
 
-// ranks are the submit command for each. A slot that other slots are cut from says in Cpus how many cores are left, and in
-// TotalSlotCpus how many it had. The negotiator looks at Rank only between slots that are equal in its own NEGOTIATOR_PRE_JOB_RANK.
+// ranks are the submit command for each. A slot that other slots are cut from says in Cpus how many cores are left, and
+// in TotalSlotCpus how many it had. The negotiator looks at Rank only between slots that are equal in its own
+// NEGOTIATOR_PRE_JOB_RANK.
 var ranks = map[Placement]string{
 	Pack:   "1000000 * (TARGET.Cpus < TARGET.TotalSlotCpus) - TARGET.Cpus",
 	Spread: "1000000 * (TARGET.Cpus >= TARGET.TotalSlotCpus) + TARGET.Cpus",

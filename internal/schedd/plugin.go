@@ -13,9 +13,10 @@ import (
 //go:embed plugin.sh
 var pluginBody string
 
-// HTCondor gives its transfer plugins no credential of a spooled job: X509_USER_PROXY is set only after a delegation, which the
-// shadow does not make for files in the spool (23.9, 25.14), and tokens come only from a condor_credd. So a job whose URLs need a
-// credential brings a plugin of its own for each of their schemes, plugin.sh, which runs the node's plugin with the job's credentials.
+// HTCondor gives its transfer plugins no credential of a spooled job: X509_USER_PROXY is set only after a delegation,
+// which the shadow does not make for files in the spool (23.9, 25.14), and tokens come only from a condor_credd. So a
+// job whose URLs need a credential brings a plugin of its own for each of their schemes, plugin.sh, which runs the
+// node's plugin with the job's credentials.
 
 // filePlugin begins the name of such a plugin; the scheme follows.
 const filePlugin = ".htcd-plugin-"
@@ -29,7 +30,8 @@ const (
 // bearerRE matches the names of credentials that a URL can name: HTCondor's plugins take letters before a + for one.
 var bearerRE = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
-// schemeOf returns a URL's scheme, and the credential that is named before it: wlcg+https://host/path has the token wlcg.
+// schemeOf returns a URL's scheme, and the credential that is named before it: wlcg+https://host/path has the token
+// wlcg.
 func schemeOf(url string) (credential, scheme string) {
 	scheme, _, _ = strings.Cut(url, "://")
 	if before, after, named := strings.Cut(scheme, "+"); named {
@@ -54,8 +56,13 @@ func (d Description) checkToken(url string) error {
 	if credential == "" || credential == d.credentialFor(variableBearer) && bearerRE.MatchString(credential) {
 		return nil
 	}
-	return refused("%s: %s before the + is not the name, of lower-case letters and digits, of a credential in spec.credentials with as: BearerToken: "+
-		"give the HTCJob that token, or write %s:// and use a URL that needs none, such as a presigned one", url, credential, scheme)
+	return refused(
+		"%s: %s before the + is not the name, of lower-case letters and digits, of a credential in spec.credentials with as: BearerToken: "+
+			"give the HTCJob that token, or write %s:// and use a URL that needs none, such as a presigned one",
+		url,
+		credential,
+		scheme,
+	)
 }
 
 // outputURLs lists the URLs among the outputs.
@@ -97,7 +104,10 @@ func (d Description) pluginFiles() []File {
 		} {
 			b.WriteString(v[0] + "=" + shellQuote(v[1]) + "\n")
 		}
-		files = append(files, File{Name: filePlugin + scheme, Mode: 0o755, Content: b.String() + credentialsBody + pluginBody})
+		files = append(
+			files,
+			File{Name: filePlugin + scheme, Mode: 0o755, Content: b.String() + credentialsBody + pluginBody},
+		)
 	}
 	return files
 }
@@ -114,8 +124,8 @@ func (d Description) writingPlugins() string {
 	return strings.Join(names, " ")
 }
 
-// transferPlugins is the submit command's value: "https=.htcd-plugin-https; root=.htcd-plugin-root". They lie in the initialdir, as
-// HTCondor 25 starts them under the path that the schedd has for them.
+// transferPlugins is the submit command's value: "https=.htcd-plugin-https; root=.htcd-plugin-root". They lie in the
+// initialdir, as HTCondor 25 starts them under the path that the schedd has for them.
 func (d Description) transferPlugins() string {
 	var all []string
 	for _, scheme := range d.pluginSchemes() {
@@ -124,16 +134,20 @@ func (d Description) transferPlugins() string {
 	return strings.Join(all, "; ")
 }
 
-// takesPlugins is true of a machine that runs the plugins of jobs: from HTCondor 25.11 on STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS, an
-// expression that the machine's ad has, can be 1 or 2 for some jobs or for all; earlier machines do not have it.
+// takesPlugins is true of a machine that runs the plugins of jobs: from HTCondor 25.11 on
+// STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS, an expression that the machine's ad has, can be 1 or 2 for some jobs
+// or for all; earlier machines do not have it.
 const takesPlugins = "(TARGET.HasDisableUserTransferPlugins ?: 0) == 0"
 
-// onNodesWithPlugins adds to the requirements that a node takes the plugins that a job brings, and has plugins of its own: condor_submit asks
-// for neither.
+// onNodesWithPlugins adds to the requirements that a node takes the plugins that a job brings, and has plugins of its
+// own: condor_submit asks for neither.
 func (d Description) onNodesWithPlugins(options []option) ([]option, error) {
 	var conditions []string
 	for _, scheme := range d.pluginSchemes() {
-		conditions = append(conditions, fmt.Sprintf("stringListIMember(%s, TARGET.HasFileTransferPluginMethods)", classad.Quote(scheme)))
+		conditions = append(
+			conditions,
+			fmt.Sprintf("stringListIMember(%s, TARGET.HasFileTransferPluginMethods)", classad.Quote(scheme)),
+		)
 	}
 	if len(conditions) == 0 {
 		return options, nil

@@ -20,7 +20,10 @@ func withURLs() Description {
 	d.AllowSchemes = []string{"https", "root"}
 	d.Inputs = []Input{{Name: "a", URL: "wlcg+https://h/a"}, {Name: "b", URL: "root://h//b"}}
 	d.Outputs = []Output{{Path: "out", URL: "root://h//out"}}
-	d.Credentials = []Credential{{Name: "atlas", Variable: variableProxy, Content: "old proxy\n"}, {Name: "wlcg", Variable: variableBearer, Content: "old token\n"}}
+	d.Credentials = []Credential{
+		{Name: "atlas", Variable: variableProxy, Content: "old proxy\n"},
+		{Name: "wlcg", Variable: variableBearer, Content: "old token\n"},
+	}
 	return d
 }
 
@@ -106,7 +109,11 @@ func TestThePluginRunsThatOfTheNodeWithTheCredentials(t *testing.T) {
 			run := func(scheme, list string, arguments ...string) (string, string, error) {
 				in, out := filepath.Join(s.dir, "in"), filepath.Join(s.dir, "answer")
 				require.NoError(t, os.WriteFile(in, []byte(list), 0o600))
-				c := exec.Command(argv[0], append(append(append([]string{}, argv[1:]...), filePlugin+scheme, "-infile", in, "-outfile", out), arguments...)...)
+				c := exec.Command(
+					argv[0],
+					append(
+						append(append([]string{}, argv[1:]...), filePlugin+scheme, "-infile", in, "-outfile", out),
+						arguments...)...)
 				c.Dir, c.Env = s.dir, []string{"PATH=" + s.bin}
 				said, err := c.CombinedOutput()
 				answer, readErr := os.ReadFile(out)
@@ -122,14 +129,26 @@ func TestThePluginRunsThatOfTheNodeWithTheCredentials(t *testing.T) {
 
 			// The script's end: the token for the pull is gone, and the wrapper has left what it had.
 			require.NoError(t, os.Remove(filepath.Join(s.dir, "token")))
-			_, answer, err = run("root", `[ Url = "root://[::1]:1//b"; LocalFileName = "/s/b c" ][ LocalFileName = "/s/out"; Url = "wlcg+root://h//out" ]`, "-upload")
+			_, answer, err = run(
+				"root",
+				`[ Url = "root://[::1]:1//b"; LocalFileName = "/s/b c" ][ LocalFileName = "/s/out"; Url = "wlcg+root://h//out" ]`,
+				"-upload",
+			)
 			require.NoError(t, err)
-			require.Equal(t, `[ TransferSuccess = true; TransferUrl = "root://[::1]:1//b"; TransferFileName = "b c"; TransferProtocol = "root"; TransferType = "upload" ]
+			require.Equal(
+				t,
+				`[ TransferSuccess = true; TransferUrl = "root://[::1]:1//b"; TransferFileName = "b c"; TransferProtocol = "root"; TransferType = "upload" ]
 [ TransferSuccess = true; TransferUrl = "wlcg+root://h//out"; TransferFileName = "out"; TransferProtocol = "root"; TransferType = "upload" ]
-`, answer)
+`,
+				answer,
+			)
 			log, err := os.ReadFile(filepath.Join(s.dir, "single.log"))
 			require.NoError(t, err)
-			require.Equal(t, "/s/b c root://[::1]:1//b \nnew proxy\n/s/out root://h//out "+s.dir+"/.credential-wlcg\nnew proxy\nold token\n", string(log))
+			require.Equal(
+				t,
+				"/s/b c root://[::1]:1//b \nnew proxy\n/s/out root://h//out "+s.dir+"/.credential-wlcg\nnew proxy\nold token\n",
+				string(log),
+			)
 
 			_, answer, err = run("s3", `[ Url = "s3://h/c"; LocalFileName = "/s/c" ]`)
 			require.Error(t, err)

@@ -15,9 +15,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
-// Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil error
-// is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than ErrReasons
-// ends the query and is returned as it is.
+// Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil
+// error is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than
+// ErrReasons ends the query and is returned as it is.
 func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
 	return c.queue(ctx, id, question{constraint: constraint}, fn)
 }
@@ -119,7 +119,8 @@ var fields = map[string]func(*Job, classad.Value){
 	"MemoryProvisioned":    func(j *Job, v classad.Value) { j.MemoryProvisioned = size(v) },
 }
 
-// poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into the status.
+// poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into
+// the status.
 func poolName(v classad.Value) string {
 	name := interned(v)
 	if len(name) > maxPool || !objRE.MatchString(name) {
@@ -128,7 +129,8 @@ func poolName(v classad.Value) string {
 	return name
 }
 
-// hash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.
+// hash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the
+// status.
 func hash(v classad.Value) string {
 	sum := interned(v)
 	if len(sum) > 64 {
@@ -145,7 +147,8 @@ var presence = map[string]func(*Job, classad.Value){
 	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
 }
 
-// taggedPresence is what PresentOf requests. The owner of a job can change the UID, but the constraint allows only those it names.
+// taggedPresence is what PresentOf requests. The owner of a job can change the UID, but the constraint allows only
+// those it names.
 var taggedPresence = withMore(presence, map[string]func(*Job, classad.Value){attrUID: fields[attrUID]})
 
 // reasons are requested separately: see ErrReasons.
@@ -156,7 +159,8 @@ var reasons = map[string]func(*Job, classad.Value){
 	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
 }
 
-// Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their tag, too.
+// Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their
+// tag, too.
 var Projection = attributes(fields)
 
 func attributes[T any](of map[string]T) string {
@@ -188,8 +192,9 @@ func newJob(ad classad.Ad) (Job, error) {
 	return j, nil
 }
 
-// interned returns a string of its own: a value is a part of the text of the ad, all of which would stay in memory with it. Many jobs have the same.
-// It is fit to be shown: the owner of a job, and whoever writes a policy, can put anything into an ad.
+// interned returns a string of its own: a value is a part of the text of the ad, all of which would stay in memory with
+// it. Many jobs have the same. It is fit to be shown: the owner of a job, and whoever writes a policy, can put anything
+// into an ad.
 func interned(v classad.Value) string {
 	s, _ := v.Str()
 	return unique.Make(plaintext.Line(s)).Value()

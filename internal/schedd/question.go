@@ -71,7 +71,12 @@ func (q question) about(projection string, constraints ...string) command {
 		cmd.args = append(cmd.args, "-constraint", strings.Join(constraints, " && "))
 	}
 	cmd.args = append(cmd.args, q.bounds...)
-	cmd.asked = Question{Left: cmd.name == "condor_history", Constraint: strings.Join(constraints, " && "), Attributes: projection, Since: q.since}
+	cmd.asked = Question{
+		Left:       cmd.name == "condor_history",
+		Constraint: strings.Join(constraints, " && "),
+		Attributes: projection,
+		Since:      q.since,
+	}
 	return cmd
 }
 
@@ -83,10 +88,10 @@ func (q question) limited(projection string, constraints ...string) command {
 	return cmd
 }
 
-// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason, RemoveReason or Outputs. fn is then
-// called for that job once more, with the reasons, after all others. Reasons are requested separately, a few at a time, and
-// only if they are short enough for people to read: a job's owner decides how long they are, and an answer that contains one
-// of 17 MB fails completely.
+// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason, RemoveReason or
+// Outputs. fn is then called for that job once more, with the reasons, after all others. Reasons are requested
+// separately, a few at a time, and only if they are short enough for people to read: a job's owner decides how long
+// they are, and an answer that contains one of 17 MB fails completely.
 var ErrReasons = errors.New("the job's reasons are needed")
 
 // answer calls fn for every matching job.
@@ -112,8 +117,8 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 }
 
 const (
-	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 80 KB of the command line, and
-	// each question has the schedd look through its queue, or its history.
+	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 80 KB of the command
+	// line, and each question has the schedd look through its queue, or its history.
 	reasonsAtOnce = 4000
 	// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
 	maxText = 4 << 10
@@ -136,7 +141,10 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 		clusters, procs, states = append(clusters, j.cluster), append(procs, j.proc), append(states, int(j.status))
 	}
 	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
-	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
+	these := strings.Join(
+		[]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)},
+		" && ",
+	)
 	q.constraint = both(these, q.constraint)
 	why := q.explained()
 	err := c.ask(ctx, why.about(attributes(why.fields())), func(j Job) error {
@@ -153,7 +161,8 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	if len(left) == 0 {
 		return nil
 	}
-	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its reasons.
+	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its
+	// reasons.
 	return c.ask(ctx, q.about(attributes(q.fields())), func(j Job) error {
 		if !left[j.number()] {
 			return nil
@@ -169,8 +178,9 @@ func (j Job) unexplained() Job {
 	return j
 }
 
-// anyOf matches jobs whose attribute is one of the numbers. The schedd compares a job with one number of a list after the other, so long
-// ones are searched by halves: of 98,000 nodes of a DAG, each a cluster of its own, a plain list of 4,000 took 30 s (HTCondor 23.9).
+// anyOf matches jobs whose attribute is one of the numbers. The schedd compares a job with one number of a list after
+// the other, so long ones are searched by halves: of 98,000 nodes of a DAG, each a cluster of its own, a plain list of
+// 4,000 took 30 s (HTCondor 23.9).
 func anyOf(attribute string, numbers []int) string {
 	slices.Sort(numbers)
 	return among(attribute, slices.Compact(numbers))
@@ -185,16 +195,26 @@ func among(attribute string, numbers []int) string {
 	case last-first == n-1:
 		return fmt.Sprintf("%s >= %d && %s <= %d", attribute, first, attribute, last)
 	case n <= shortList:
-		return fmt.Sprintf("member(%s, {%s})", attribute, strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ","))
+		return fmt.Sprintf(
+			"member(%s, {%s})",
+			attribute,
+			strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ","),
+		)
 	}
-	return fmt.Sprintf("(%s <= %d ? %s : %s)", attribute, numbers[n/2-1], among(attribute, numbers[:n/2]), among(attribute, numbers[n/2:]))
+	return fmt.Sprintf(
+		"(%s <= %d ? %s : %s)",
+		attribute,
+		numbers[n/2-1],
+		among(attribute, numbers[:n/2]),
+		among(attribute, numbers[n/2:]),
+	)
 }
 
 // shortList is how many numbers are compared one after the other.
 const shortList = 32
 
-// small matches jobs none of whose attributes has a long text, be it a string or an expression. It costs the schedd a few
-// microseconds per job.
+// small matches jobs none of whose attributes has a long text, be it a string or an expression. It costs the schedd a
+// few microseconds per job.
 func small[T any](of map[string]T) string {
 	var all []string
 	for name := range of {

@@ -14,7 +14,16 @@ func TestQueueReadsJobs(t *testing.T) {
 	require.NoError(t, client.Queue(t.Context(), Identity{}, "", func(j Job) error { jobs = append(jobs, j); return nil }))
 	no, three := false, 3
 	require.Equal(t, []Job{
-		{Cluster: 9, Proc: 0, Tag: Tag{UID: "u", Attempt: 2}, Status: Completed, LastStatus: Running, ExitBySignal: &no, ExitCode: &three, StageInFinish: 1795220850},
+		{
+			Cluster:       9,
+			Proc:          0,
+			Tag:           Tag{UID: "u", Attempt: 2},
+			Status:        Completed,
+			LastStatus:    Running,
+			ExitBySignal:  &no,
+			ExitCode:      &three,
+			StageInFinish: 1795220850,
+		},
 		{Cluster: 9, Proc: 1, Status: Held, HoldReasonCode: 16, HoldReason: "Spooling input data files"},
 	}, jobs)
 	require.Equal(t, "9.1", jobs[1].ID())
@@ -87,7 +96,10 @@ const hang = `echo $$ >>%[1]s; (echo "$(exec sh -c 'echo $PPID')" >>%[1]s; exec 
 func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": hostile})
 	var jobs []Job
-	require.NoError(t, client.Queue(t.Context(), Identity{}, "A", func(j Job) error { jobs = append(jobs, j); return nil }))
+	require.NoError(
+		t,
+		client.Queue(t.Context(), Identity{}, "A", func(j Job) error { jobs = append(jobs, j); return nil }),
+	)
 	require.Len(t, jobs, 3, "each once")
 	require.Equal(t, Job{Cluster: 1, Status: Running}, jobs[0])
 	for _, j := range jobs[1:] {
@@ -122,10 +134,19 @@ func TestLongListsOfNumbersAreSearchedByHalves(t *testing.T) {
 	for i := range 40 {
 		numbers = append(numbers, i)
 	}
-	require.Equal(t, "(A <= 20 ? A >= 0 && A <= 20 : member(A, {21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,99}))", anyOf("A", numbers))
+	require.Equal(
+		t,
+		"(A <= 20 ? A >= 0 && A <= 20 : member(A, {21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,99}))",
+		anyOf("A", numbers),
+	)
 	numbers = nil
 	for i := range 4000 {
 		numbers = append(numbers, 10_000_000+9999*i)
 	}
-	require.Less(t, len(anyOf("ClusterId", numbers)), 60_000, "with the numbers of procs it must stay below 128 KiB, the longest argument")
+	require.Less(
+		t,
+		len(anyOf("ClusterId", numbers)),
+		60_000,
+		"with the numbers of procs it must stay below 128 KiB, the longest argument",
+	)
 }

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// refused.txtar holds lines that proved effective in a description that takes htcopts unchecked; test/schedd shows the effects.
+// refused.txtar holds lines that proved effective in a description that takes htcopts unchecked; test/schedd shows the
+// effects.
 func TestWhatSubmitLinesCanDoIsRefused(t *testing.T) {
 	ar, err := txtar.ParseFile("testdata/refused.txtar")
 	require.NoError(t, err)

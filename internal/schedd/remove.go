@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Remove removes the matching jobs, with a reason that their ads keep. It is not an error if none match; condor_rm reports the
-// same for jobs that this identity may not remove, so only a query shows that nothing is left. A completed job that still
-// waits in the queue enters the history as removed with LastJobStatus 4: it stays completed.
+// Remove removes the matching jobs, with a reason that their ads keep. It is not an error if none match; condor_rm
+// reports the same for jobs that this identity may not remove, so only a query shows that nothing is left. A completed
+// job that still waits in the queue enters the history as removed with LastJobStatus 4: it stays completed.
 func (c *Client) Remove(ctx context.Context, id Identity, constraint, reason string) error {
 	var why []string
 	if reason = strings.Join(strings.Fields(reason), " "); reason != "" {

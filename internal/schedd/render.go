@@ -16,19 +16,21 @@ type Sandbox struct {
 	Files []File // all but the tokens
 	Procs int
 
-	// Factory is Description.Parallelism: what Submit sends is one job, the launcher of the factory that makes the others.
+	// Factory is Description.Parallelism: what Submit sends is one job, the launcher of the factory that makes the
+	// others.
 	Factory int
 
 	Requests Requests // what the jobs ask for in the end
 
-	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than 0:
-	// then only HTCondor knows how the job ended, and a callback reports only one execution.
+	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than
+	// 0: then only HTCondor knows how the job ended, and a callback reports only one execution.
 	Deferred bool
 
 	Steps []SentStep // of a DAG
 }
 
-// Sends returns how many jobs condor_submit sends of a run of so many, of which a factory makes some at a time, or none.
+// Sends returns how many jobs condor_submit sends of a run of so many, of which a factory makes some at a time, or
+// none.
 func Sends(procs, factory int) int {
 	if factory > 0 {
 		return 1 // the launcher
@@ -101,7 +103,8 @@ func (d Description) Render() (Sandbox, error) {
 	}, nil
 }
 
-// prepare checks d and completes it with the defaults. It returns the image, too, and the lines of what d and the defaults ask for.
+// prepare checks d and completes it with the defaults. It returns the image, too, and the lines of what d and the
+// defaults ask for.
 func (d Description) prepare() (_ Description, image string, asked []option, err error) {
 	image, err = resolveImage(d.Image, d.ImageRegistry)
 	if err != nil {
@@ -182,7 +185,12 @@ type vanilla struct {
 // lines writes a submit description.
 func (d Description) lines(v vanilla) string {
 	all := append([]option{{"universe", "vanilla"}}, v.head...)
-	all = append(all, option{"should_transfer_files", "YES"}, option{"when_to_transfer_output", "ON_EXIT"}, option{"transfer_input_files", v.files})
+	all = append(
+		all,
+		option{"should_transfer_files", "YES"},
+		option{"when_to_transfer_output", "ON_EXIT"},
+		option{"transfer_input_files", v.files},
+	)
 	if plugins := d.transferPlugins(); plugins != "" {
 		all = append(all, option{"transfer_plugins", plugins})
 	}
@@ -207,10 +215,13 @@ func written(lines []option, procs int) string {
 
 var noMail = option{"notification", "never"}
 
-// leave makes a job wait in the queue until its output is safe. Only a completed job stays: a removed one must not come back. It
-// leaves when htcd confirms that its output is safe, which a transfer alone does not show.
-var leave = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
-	Completed, attrFetched, int64(keepCompleted/time.Second))}
+// leave makes a job wait in the queue until its output is safe. Only a completed job stays: a removed one must not come
+// back. It leaves when htcd confirms that its output is safe, which a transfer alone does not show.
+var leave = option{
+	"leave_in_queue",
+	fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
+		Completed, attrFetched, int64(keepCompleted/time.Second)),
+}
 
 // lines returns the tag as submit lines.
 func (t Tag) lines() []option {
@@ -235,7 +246,8 @@ func (t Tag) lines() []option {
 
 // deferred returns Sandbox.Deferred. A command allowed by the site counts, since its effect is unknown here.
 func (d Description) deferred(options []option) bool {
-	return len(d.JobOptions.SuccessCodes) > 0 || len(d.Outputs) > 0 || d.JobOptions.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
-		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !htcopts.CustomRequest.MatchString(o.key) || slices.Contains(deferring, o.key))
-	})
+	return len(d.JobOptions.SuccessCodes) > 0 || len(d.Outputs) > 0 || d.JobOptions.MemoryRetry != nil ||
+		slices.ContainsFunc(options, func(o option) bool {
+			return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !htcopts.CustomRequest.MatchString(o.key) || slices.Contains(deferring, o.key))
+		})
 }

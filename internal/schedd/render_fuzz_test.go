@@ -9,7 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Whatever a spec's fields contain, the submit description and the head of the wrapper repeat it verbatim, or are refused.
+// Whatever a spec's fields contain, the submit description and the head of the wrapper repeat it verbatim, or are
+// refused.
 func FuzzRender(f *testing.F) {
 	f.Add("zero", "centos", "bash", "echo A\n", 1)
 	f.Add(`say "hi" to a\b`, "docker://reg:5000/a/b:1@sha256:0af", `bash -c it's;$(rm) "`, "", 300)

@@ -20,8 +20,8 @@ type Request struct {
 	Requirements  [sha256.Size]byte // sum of their text: jobs with the same one and the same size match the same slots
 }
 
-// requestColumns are evaluated by condor_q, which needs the attributes that they and their expressions refer to: those in the last line are
-// what htcd's spec.memoryRetry and HTCondor's defaults refer to.
+// requestColumns are evaluated by condor_q, which needs the attributes that they and their expressions refer to: those
+// in the last line are what htcd's spec.memoryRetry and HTCondor's defaults refer to.
 var requestColumns = []string{
 	"ClusterId", "ProcId", "RequestCpus", "RequestGPUs", "RequestMemory", "RequestDisk", "unparse(Requirements)",
 	"NumHoldsByReason", "MemoryUsage", "ResidentSetSize", "ImageSize", "DiskUsage",
@@ -30,8 +30,15 @@ var requestColumns = []string{
 // longestRequirements is the longest text of requirements that is asked for, in bytes: more than htcd lets users write.
 const longestRequirements = 16 << 10
 
-// Requests calls fn for those of the given jobs that have been idle for that long. Numbers that the schedd cannot tell are 0.
-func (c *Client) Requests(ctx context.Context, id Identity, jobIDs []string, idle time.Duration, fn func(Request)) error {
+// Requests calls fn for those of the given jobs that have been idle for that long. Numbers that the schedd cannot tell
+// are 0.
+func (c *Client) Requests(
+	ctx context.Context,
+	id Identity,
+	jobIDs []string,
+	idle time.Duration,
+	fn func(Request),
+) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -50,8 +57,14 @@ func (c *Client) Requests(ctx context.Context, id Identity, jobIDs []string, idl
 	for _, name := range requestColumns[2:6] {
 		short += fmt.Sprintf(" && (size(unparse(%s)) > %d) =!= true", name, maxText)
 	}
-	these := fmt.Sprintf(`JobStatus == %d && %s && time() - EnteredCurrentStatus >= %d && member(strcat(ClusterId, ".", ProcId), {%s}) && %s`,
-		Idle, anyOf("ClusterId", clusters), int(idle.Seconds()), strings.Join(jobIDs, ","), short)
+	these := fmt.Sprintf(
+		`JobStatus == %d && %s && time() - EnteredCurrentStatus >= %d && member(strcat(ClusterId, ".", ProcId), {%s}) && %s`,
+		Idle,
+		anyOf("ClusterId", clusters),
+		int(idle.Seconds()),
+		strings.Join(jobIDs, ","),
+		short,
+	)
 	args = append(append(args, "-allusers", "-constraint", these, "-af:t"), requestColumns...)
 	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
 		lines := bufio.NewScanner(r)
@@ -79,6 +92,8 @@ func readRequest(line string) (r Request, ok bool) {
 		}
 	}
 	return Request{
-		Cluster: int(n[0]), Proc: int(n[1]), Size: Size{CPUs: n[2], GPUs: n[3], Memory: n[4], Disk: n[5]}, Requirements: sha256.Sum256([]byte(words[6])),
+		Cluster: int(
+			n[0],
+		), Proc: int(n[1]), Size: Size{CPUs: n[2], GPUs: n[3], Memory: n[4], Disk: n[5]}, Requirements: sha256.Sum256([]byte(words[6])),
 	}, n[0] > 0
 }

@@ -15,16 +15,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// attrSpooled lists a job's output files, except its streams. HTCondor joins their names with commas and treats each comma in
-// a name as its end. Without the list it sends every file that the job has left in its directory, whatever its name.
+// attrSpooled lists a job's output files, except its streams. HTCondor joins their names with commas and treats each
+// comma in a name as its end. Without the list it sends every file that the job has left in its directory, whatever its
+// name.
 const attrSpooled = "SpooledOutputFiles"
 
 // maxList limits, in bytes, the list written into an ad: the kernel accepts no argument of more than 128 KiB.
 const maxList = 100 << 10
 
-// rest fetches what exists of one job's output after a transfer in which a file was missing: the script may have removed its
-// own streams, or the job was killed before its files got names without commas (see wrapper.sh). If the list has more than
-// arrived, the error is a TransferError with Lacks.
+// rest fetches what exists of one job's output after a transfer in which a file was missing: the script may have
+// removed its own streams, or the job was killed before its files got names without commas (see wrapper.sh). If the
+// list has more than arrived, the error is a TransferError with Lacks.
 func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Procs, dir string, failure error) error {
 	own := filepath.Join(dir, strconv.Itoa(procs.Numbers[0]))
 	var unlisted *TransferError // the failure for which the list was omitted
@@ -94,7 +95,14 @@ func (c *Client) list(ctx context.Context, id Identity, procs Procs) (string, er
 	if err != nil {
 		return "", err
 	}
-	args = append(args, "-allusers", "-constraint", procs.Constraint(), "-af", "ifThenElse(isString("+attrSpooled+"), "+attrSpooled+`, "")`)
+	args = append(
+		args,
+		"-allusers",
+		"-constraint",
+		procs.Constraint(),
+		"-af",
+		"ifThenElse(isString("+attrSpooled+"), "+attrSpooled+`, "")`,
+	)
 	var out bytes.Buffer
 	err = c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
 	return strings.TrimSuffix(out.String(), "\n"), err
@@ -109,8 +117,8 @@ func names(dir string) ([]string, error) {
 	return all, err
 }
 
-// lacking returns the names in a list that are neither the name of a file that arrived nor a part of one. Blanks at the ends
-// of names and control characters do not count: the list may have lost them on its way.
+// lacking returns the names in a list that are neither the name of a file that arrived nor a part of one. Blanks at the
+// ends of names and control characters do not count: the list may have lost them on its way.
 func lacking(list string, came []string) []string {
 	parts := map[string]int{}
 	for _, name := range came {

@@ -22,14 +22,22 @@ var joinBody string
 // longestShell is how long a connection to a job may last.
 const longestShell = 24 * time.Hour
 
-// Relay is what the ssh client that condor_ssh_to_job starts says on its first line: who it is to HTCondor's sshd. The private key was made for
-// this connection. What follows is the connection.
+// Relay is what the ssh client that condor_ssh_to_job starts says on its first line: who it is to HTCondor's sshd. The
+// private key was made for this connection. What follows is the connection.
 type Relay struct{ User, Key, KnownHosts string }
 
-// Connect connects to the sshd that HTCondor starts beside a running job, as the job's account, and calls fn. It runs condor_ssh_to_job
-// with relay, a program and perhaps a word, in the place of ssh: that prints a Relay and runs the ProxyCommand until it closes its output. tmp is an
-// empty directory for the keys of the connection; removing it is left to the caller.
-func (c *Client) Connect(ctx context.Context, id Identity, cluster, proc int, relay []string, tmp string, fn func(*ssh.Client) error) error {
+// Connect connects to the sshd that HTCondor starts beside a running job, as the job's account, and calls fn. It runs
+// condor_ssh_to_job with relay, a program and perhaps a word, in the place of ssh: that prints a Relay and runs the
+// ProxyCommand until it closes its output. tmp is an empty directory for the keys of the connection; removing it is
+// left to the caller.
+func (c *Client) Connect(
+	ctx context.Context,
+	id Identity,
+	cluster, proc int,
+	relay []string,
+	tmp string,
+	fn func(*ssh.Client) error,
+) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -59,7 +67,13 @@ const (
 	betweenTries = 2 * time.Second
 )
 
-func (c *Client) connect(ctx context.Context, id Identity, args []string, tmp string, fn func(*ssh.Client) error) (begun bool, err error) {
+func (c *Client) connect(
+	ctx context.Context,
+	id Identity,
+	args []string,
+	tmp string,
+	fn func(*ssh.Client) error,
+) (begun bool, err error) {
 	in, out := io.Pipe()
 	defer in.Close()
 	var result error
@@ -127,11 +141,13 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return "condor_ssh_to_job" }
 
-// Joined is what a JoinCommand writes first to standard error. Before it stands what sshd and HTCondor's set-up have to say.
+// Joined is what a JoinCommand writes first to standard error. Before it stands what sshd and HTCondor's set-up have to
+// say.
 const Joined = 0
 
-// JoinCommand returns what to have HTCondor's sshd run, so that a command runs inside the container of the job and not beside it. It exits with 125 and a
-// word on standard error if it cannot. HTCondor's shell set-up splits it at blanks and expands it once more: so it has nothing that this would change.
+// JoinCommand returns what to have HTCondor's sshd run, so that a command runs inside the container of the job and not
+// beside it. It exits with 125 and a word on standard error if it cannot. HTCondor's shell set-up splits it at blanks
+// and expands it once more: so it has nothing that this would change.
 func JoinCommand(words []string, terminal string) string {
 	var b strings.Builder
 	b.WriteString("set --")
@@ -139,5 +155,7 @@ func JoinCommand(words []string, terminal string) string {
 		b.WriteString(" " + shellQuote(w))
 	}
 	b.WriteString("\nterminal=" + shellQuote(terminal) + "\n" + joinBody)
-	return `exec bash --norc --noprofile -c "$(printf %s ` + base64.StdEncoding.EncodeToString([]byte(b.String())) + ` | base64 -d)"`
+	return `exec bash --norc --noprofile -c "$(printf %s ` + base64.StdEncoding.EncodeToString(
+		[]byte(b.String()),
+	) + ` | base64 -d)"`
 }

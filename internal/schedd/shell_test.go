@@ -16,7 +16,12 @@ func TestWordsReachTheContainerAsTheyAre(t *testing.T) {
 	require.NotContains(t, command, "  ")
 	require.NotContains(t, command, "\n")
 	// Of what is run, only the first lines: what remains are the words.
-	shell := exec.CommandContext(t.Context(), "bash", "-c", `exec() { shift 4; eval "$(printf '%s\n' "$1" | sed '/^refuse()/,$d')"; for w; do printf '[%s]' "$w"; done; printf '%s' "$terminal"; }; eval ${SSH_ORIGINAL_COMMAND}`)
+	shell := exec.CommandContext(
+		t.Context(),
+		"bash",
+		"-c",
+		`exec() { shift 4; eval "$(printf '%s\n' "$1" | sed '/^refuse()/,$d')"; for w; do printf '[%s]' "$w"; done; printf '%s' "$terminal"; }; eval ${SSH_ORIGINAL_COMMAND}`,
+	)
 	shell.Dir = t.TempDir() // with a file that * would match
 	require.NoError(t, os.WriteFile(filepath.Join(shell.Dir, "file"), nil, 0o600))
 	shell.Env = []string{"PATH=/usr/bin:/bin", "SSH_ORIGINAL_COMMAND=" + command}

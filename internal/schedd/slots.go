@@ -18,7 +18,8 @@ type Size struct {
 	Disk   int64 `json:"diskKiB,omitempty"`
 }
 
-// Slot is a slot of a machine, as the collector knows it. Of one that is partitioned for jobs, these parts are not listed.
+// Slot is a slot of a machine, as the collector knows it. Of one that is partitioned for jobs, these parts are not
+// listed.
 type Slot struct {
 	Machine string
 	Whole   Size // with nothing running in it
@@ -37,18 +38,21 @@ func (c *Client) Slots(ctx context.Context, id Identity, fn func(Slot)) error {
 	if pool := c.pool(id); pool != "" {
 		args = append(args, "-pool", pool)
 	}
-	return c.run(ctx, command{name: "condor_status", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
-		err := classad.ReadJSON(r, func(ad classad.Ad) error {
-			if slot := newSlot(ad); slot.Machine != "" {
-				fn(slot)
+	return c.run(
+		ctx,
+		command{name: "condor_status", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
+			err := classad.ReadJSON(r, func(ad classad.Ad) error {
+				if slot := newSlot(ad); slot.Machine != "" {
+					fn(slot)
+				}
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("the answer cannot be read: %w", err)
 			}
 			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("the answer cannot be read: %w", err)
-		}
-		return nil
-	}})
+		}},
+	)
 }
 
 func newSlot(ad classad.Ad) Slot {
@@ -88,8 +92,8 @@ type Step struct {
 
 var errNotAnalysed = errors.New("condor_q -better-analyze says nothing of this job")
 
-// Analyse asks why a job gets none of the slots of these machines. They should be few: the tool reads everything that the collector
-// knows of them.
+// Analyse asks why a job gets none of the slots of these machines. They should be few: the tool reads everything that
+// the collector knows of them.
 func (c *Client) Analyse(ctx context.Context, id Identity, jobID string, machines []string) (Analysis, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -98,10 +102,20 @@ func (c *Client) Analyse(ctx context.Context, id Identity, jobID string, machine
 	these := fmt.Sprintf("%s && stringListIMember(Machine, %s)", notPart, classad.Quote(strings.Join(machines, ",")))
 	args = append(args, "-allusers", "-better-analyze", jobID, "-nouserprios", "-mconstraint", these)
 	var a Analysis
-	err = c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, echoes: true, read: func(r io.Reader) (err error) {
-		a, err = readAnalysis(r)
-		return err
-	}})
+	err = c.run(
+		ctx,
+		command{
+			name:    "condor_q",
+			args:    args,
+			id:      id,
+			timeout: c.o.Timeout,
+			echoes:  true,
+			read: func(r io.Reader) (err error) {
+				a, err = readAnalysis(r)
+				return err
+			},
+		},
+	)
 	if err == nil && a.Slots == 0 {
 		err = errNotAnalysed
 	}

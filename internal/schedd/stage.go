@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Stage writes a sandbox and the run's tokens into dir, which must exist, replacing existing files: that of the callbacks, and
-// that of Description.PullURL, if there is one. Everything is on disk when it returns, so that condor_submit never waits for a
-// file while it blocks the schedd; only the small files of single procs may still be in memory, since 10,000 waits for the disk
-// would take longer than the submission.
+// Stage writes a sandbox and the run's tokens into dir, which must exist, replacing existing files: that of the
+// callbacks, and that of Description.PullURL, if there is one. Everything is on disk when it returns, so that
+// condor_submit never waits for a file while it blocks the schedd; only the small files of single procs may still be in
+// memory, since 10,000 waits for the disk would take longer than the submission.
 func Stage(dir string, s Sandbox, tokens ...string) error {
 	var lines [2]string
 	copy(lines[:], tokens)
@@ -77,7 +77,11 @@ func (f File) write(dir string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode) // #nosec G304 -- a name checked by Render, in a run's staging directory
+	to, err := os.OpenFile(
+		name,
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		f.Mode,
+	) // #nosec G304 -- a name checked by Render, in a run's staging directory
 	if err != nil {
 		return err
 	}

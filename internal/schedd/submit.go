@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// timePerProc is what a submit gets per proc beyond Options.Timeout: 1.5 ms measured on an idle schedd, up to 20 times that on
-// a busy one.
+// timePerProc is what a submit gets per proc beyond Options.Timeout: 1.5 ms measured on an idle schedd, up to 20 times
+// that on a busy one.
 const timePerProc = 20 * time.Millisecond
 
 var (
@@ -63,7 +63,10 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 	case err != nil:
 		return Cluster{}, err
 	case !known:
-		return Cluster{}, &Error{Command: "condor_submit", Stderr: fmt.Sprintf("expected a range such as 9.0 - 9.2, found %q", clip(out.String()))}
+		return Cluster{}, &Error{
+			Command: "condor_submit",
+			Stderr:  fmt.Sprintf("expected a range such as 9.0 - 9.2, found %q", clip(out.String())),
+		}
 	case cluster.Procs != procs:
 		return Cluster{}, &Error{Command: "condor_submit", Cluster: &cluster,
 			Stderr: fmt.Sprintf("cluster %d has %d procs, expected %d", cluster.ID, cluster.Procs, procs)}
@@ -106,7 +109,8 @@ func spoolTime(dir string, procs int) time.Duration {
 			return nil
 		}
 		one := timePerInput + time.Duration(float64(info.Size())/inputSpeed*float64(time.Second))
-		if rel, err := filepath.Rel(inputs, name); err == nil && strings.HasPrefix(rel, InputsShared+string(filepath.Separator)) {
+		if rel, err := filepath.Rel(inputs, name); err == nil &&
+			strings.HasPrefix(rel, InputsShared+string(filepath.Separator)) {
 			one *= time.Duration(procs)
 		}
 		more += one

@@ -20,10 +20,10 @@ type allowances struct {
 
 func (d Description) allowances() allowances { return allowances{d.Allow, d.Attributes} }
 
-// parseOptions reads an HTCJob's htcopts and returns the submit lines to write. It knows comments, empty lines, continued
-// lines, "command = value", "+Attribute = expression" and "MY.Attribute = expression", and refuses everything else.
-// Expressions are printed from their parsed form, so that nothing can be smuggled in. allow names further commands
-// and +Attributes. Errors are of kind Refused.
+// parseOptions reads an HTCJob's htcopts and returns the submit lines to write. It knows comments, empty lines,
+// continued lines, "command = value", "+Attribute = expression" and "MY.Attribute = expression", and refuses everything
+// else. Expressions are printed from their parsed form, so that nothing can be smuggled in. allow names further
+// commands and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow allowances) ([]option, error) {
 	var os []option
 	var wrong refusals
@@ -34,7 +34,12 @@ func parseOptions(options string, allow allowances) ([]option, error) {
 			continue
 		}
 		if textRE.MatchString(l.text) { // what follows is no line of its own
-			wrong.add(l.refuse(0, "found a value of several lines (@=), expected it on one line, or with a backslash at the end of each but the last"))
+			wrong.add(
+				l.refuse(
+					0,
+					"found a value of several lines (@=), expected it on one line, or with a backslash at the end of each but the last",
+				),
+			)
 			break
 		}
 		o, err := l.parse(allow)
@@ -60,7 +65,8 @@ type refusals struct {
 	more int
 }
 
-// mostTold bounds how many lines an error is about, and longestTold how long it is in bytes unless there is only one: it becomes a condition's message.
+// mostTold bounds how many lines an error is about, and longestTold how long it is in bytes unless there is only one:
+// it becomes a condition's message.
 const (
 	mostTold    = 20
 	longestTold = 4 << 10
@@ -148,7 +154,13 @@ func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 				case trim(physical[i])[0] == '#':
 					indent := len(physical[i]) - len(strings.TrimLeft(physical[i], " \t"))
 					l.segments = append(l.segments, segment{off: len(l.text), line: i + 1, column: indent + 1})
-					yield(l, l.refuse(len(l.text), `found a comment in a line that is continued, expected the line to go on: put the comment above the line`))
+					yield(
+						l,
+						l.refuse(
+							len(l.text),
+							`found a comment in a line that is continued, expected the line to go on: put the comment above the line`,
+						),
+					)
 					return
 				}
 			}
@@ -176,10 +188,15 @@ func (l logicalLine) parse(allow allowances) (option, error) {
 		return option{}, l.refuse(at, "found %s, expected plain text", what)
 	}
 	if m := macro.FindStringIndex(l.text); m != nil {
-		return option{}, l.refuse(m[0], "found the macro %q, expected its value: macros are not replaced here", l.text[m[0]:m[1]])
+		return option{}, l.refuse(
+			m[0],
+			"found the macro %q, expected its value: macros are not replaced here",
+			l.text[m[0]:m[1]],
+		)
 	}
 	first := nameRE.FindString(l.text)
-	if hint, ok := keywords[strings.ToLower(first)]; ok && !(strings.EqualFold(first, "error") && keyRE.MatchString(l.text)) {
+	if hint, ok := keywords[strings.ToLower(first)]; ok &&
+		!(strings.EqualFold(first, "error") && keyRE.MatchString(l.text)) {
 		return option{}, l.refuse(0, "%q is not allowed: %s", first, hint)
 	}
 	m := keyRE.FindStringSubmatchIndex(l.text)
@@ -232,11 +249,12 @@ func short(key, value string) error {
 
 // isTag reports whether an attribute, in lower case, is htcd's own.
 func isTag(name string) bool {
-	return strings.HasPrefix(name, "htcjob") || strings.HasPrefix(name, "htcworkflow") || name == "htcpool" || name == "htcnode"
+	return strings.HasPrefix(name, "htcjob") || strings.HasPrefix(name, "htcworkflow") || name == "htcpool" ||
+		name == "htcnode"
 }
 
-// rule returns which values name may have and the key to write it with. If the allowance is nil, the string is the refusal's
-// message instead.
+// rule returns which values name may have and the key to write it with. If the allowance is nil, the string is the
+// refusal's message instead.
 func rule(name string, attribute bool, allow allowances) (allowance, string) {
 	command := strings.ToLower(name)
 	has := func(list []string, n string) bool {
@@ -257,9 +275,15 @@ func rule(name string, attribute bool, allow allowances) (allowance, string) {
 		case has(ownedAttributes, name):
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
 		case !byPattern([]string{"*"}, name):
-			return nil, fmt.Sprintf("the attribute %s is not allowed: HTCondor acts upon it, and only the operator of htcd can allow it (--allow-htcopts)", name)
+			return nil, fmt.Sprintf(
+				"the attribute %s is not allowed: HTCondor acts upon it, and only the operator of htcd can allow it (--allow-htcopts)",
+				name,
+			)
 		}
-		return nil, fmt.Sprintf("the attribute %s is not allowed; docs/htcjob.md lists those that are, and the operator of htcd (--attributes) or of an HTCPool (spec.attributes) can allow it", name)
+		return nil, fmt.Sprintf(
+			"the attribute %s is not allowed; docs/htcjob.md lists those that are, and the operator of htcd (--attributes) or of an HTCPool (spec.attributes) can allow it",
+			name,
+		)
 	}
 	if a := allowed[command]; a != nil {
 		return a, command
@@ -273,7 +297,12 @@ func rule(name string, attribute bool, allow allowances) (allowance, string) {
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, hint(command))
 	case htcopts.CustomRequest.MatchString(command):
 		if c := meant(command); strings.HasPrefix(c, "request_") {
-			return nil, fmt.Sprintf("%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)", name, c, command)
+			return nil, fmt.Sprintf(
+				"%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)",
+				name,
+				c,
+				command,
+			)
 		}
 		return resource, command
 	case has(htcopts.Attributes, name), site("+" + name), byPattern(allow.attributes, name):

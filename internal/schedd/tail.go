@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// ErrNoNode is Tail's for a job that is running by its ad, but has no node: the one that it was to run on has just gone. The schedd
-// notices after some seconds (23.9).
+// ErrNoNode is Tail's for a job that is running by its ad, but has no node: the one that it was to run on has just
+// gone. The schedd notices after some seconds (23.9).
 var ErrNoNode = errors.New("the schedd has no node for the job")
 
 // Tail describes what to read of a running job.
@@ -23,18 +23,19 @@ type Tail struct {
 	Timeout       time.Duration
 }
 
-// Tail copies what a running job has written to w, directly from the node it runs on. The node's starter does nothing else
-// while it sends, so w must never block.
+// Tail copies what a running job has written to w, directly from the node it runs on. The node's starter does nothing
+// else while it sends, so w must never block.
 //
-// If the job does not run (any more), condor_tail retries every 2 s and never reports it: check that it runs beforehand, and
-// end the context when it no longer does. With Follow it ends without an error when it can no longer reach the starter.
+// If the job does not run (any more), condor_tail retries every 2 s and never reports it: check that it runs
+// beforehand, and end the context when it no longer does. With Follow it ends without an error when it can no longer
+// reach the starter.
 func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
 	}
-	// The streams are asked for by their names: a starter of HTCondor 25 that is asked for "stdout" says of each part that it began at 0, and
-	// condor_tail -follow sends parts of it again.
+	// The streams are asked for by their names: a starter of HTCondor 25 that is asked for "stdout" says of each part
+	// that it began at 0, and condor_tail -follow sends parts of it again.
 	args = append(args, "-maxbytes", strconv.FormatInt(t.MaxBytes, 10), "-no-stdout")
 	if t.Follow {
 		args = append(args, "-follow")

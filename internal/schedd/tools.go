@@ -14,8 +14,8 @@ var Tools = []string{
 	"condor_config_val", "condor_ping", "condor_status",
 }
 
-// Version returns the version that HTCondor's tools report, such as 23.9.6. Not all of them can be asked, but they come in one
-// package.
+// Version returns the version that HTCondor's tools report, such as 23.9.6. Not all of them can be asked, but they come
+// in one package.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var out bytes.Buffer
 	err := c.run(ctx, command{name: "condor_q", args: []string{"-version"}, timeout: c.o.Timeout, read: tool.Output(&out)})

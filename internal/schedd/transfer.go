@@ -14,15 +14,16 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// The names of a job's streams among its output. They are HTCondor's own names in the job's directory: a file to which the
-// script gives such a name is the stream.
+// The names of a job's streams among its output. They are HTCondor's own names in the job's directory: a file to which
+// the script gives such a name is the stream.
 const (
 	Stdout = "_condor_stdout"
 	Stderr = "_condor_stderr"
 )
 
 const (
-	// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same jobs.
+	// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the
+	// same jobs.
 	attrFetch = "HTCJobFetch"
 	// attrFetched lets a completed job leave the queue.
 	attrFetched = "HTCJobFetched"
@@ -49,7 +50,8 @@ type Procs struct {
 	Own     bool // Numbers are those of Job.Own
 	Factory bool // it makes them: their places are others' as soon as they leave the queue
 	DAG     bool // of a DAG: a removed one counts as completed
-	// Nodes are those of a DAG whose directories a Transfer brings, alone; the DAG need not have ended then. None: those of all.
+	// Nodes are those of a DAG whose directories a Transfer brings, alone; the DAG need not have ended then. None:
+	// those of all.
 	Nodes []int
 }
 
@@ -61,7 +63,10 @@ func (p Procs) Constraint() string {
 		for last+1 < len(p.Numbers) && p.Numbers[last+1] == p.Numbers[last]+1 {
 			last++
 		}
-		numbers = append(numbers, fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]))
+		numbers = append(
+			numbers,
+			fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]),
+		)
 		i = last + 1
 	}
 	ended := fmt.Sprintf("JobStatus == %d", Completed)
@@ -71,11 +76,17 @@ func (p Procs) Constraint() string {
 	case p.DAG:
 		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, Removed)
 	}
-	return fmt.Sprintf("ClusterId == %d && %s && %s && (%s)", p.Cluster, p.Tag.Constraint(), ended, strings.Join(numbers, " || "))
+	return fmt.Sprintf(
+		"ClusterId == %d && %s && %s && (%s)",
+		p.Cluster,
+		p.Tag.Constraint(),
+		ended,
+		strings.Join(numbers, " || "),
+	)
 }
 
-// NodesBrought returns the directory, in that of a Transfer, in which the directories of a DAG's nodes are, by their numbers. HTCondor
-// brings a named directory without the path to it.
+// NodesBrought returns the directory, in that of a Transfer, in which the directories of a DAG's nodes are, by their
+// numbers. HTCondor brings a named directory without the path to it.
 func NodesBrought(p Procs) string {
 	if len(p.Nodes) == 0 {
 		return "0/" + dirNodes
@@ -95,8 +106,8 @@ func (p Procs) nodeDirs() string {
 	return strings.Join(dirs, ",")
 }
 
-// ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may have
-// edited it.
+// ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may
+// have edited it.
 var ownPlaces = []string{
 	"Out", classad.Quote(Stdout), "Err", classad.Quote(Stderr), "TransferOutputRemaps", "undefined",
 	"SUBMIT_Out", classad.Quote(Stdout), "SUBMIT_Err", classad.Quote(Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
@@ -106,8 +117,8 @@ var ownPlaces = []string{
 type TransferError struct {
 	Proc int // of the cluster
 	Err  *Error
-	// Lacks names files that HTCondor has listed but does not have. If there are any, everything else of this job has arrived
-	// in spite of the error.
+	// Lacks names files that HTCondor has listed but does not have. If there are any, everything else of this job has
+	// arrived in spite of the error.
 	Lacks []string
 }
 
@@ -129,10 +140,10 @@ var missingFile = regexp.MustCompile(`reading from file (\S[^\n]*?): \(errno 2\)
 // Unwrap returns the command's error.
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// Transfer fetches the output of completed jobs, each into the existing directory dir/<proc>. If dir is new for every call,
-// nothing else is ever written there.
-// After a nil error, a directory is empty if its job was not in the queue as a completed one of this identity; after any
-// error but a TransferError with Lacks the directories' contents are undefined. The jobs stay in the queue until Release.
+// Transfer fetches the output of completed jobs, each into the existing directory dir/<proc>. If dir is new for every
+// call, nothing else is ever written there. After a nil error, a directory is empty if its job was not in the queue as
+// a completed one of this identity; after any error but a TransferError with Lacks the directories' contents are
+// undefined. The jobs stay in the queue until Release.
 //
 // HTCondor's tool writes into the directory that the job's ad names, initially the one it was sent from. So the ads are
 // edited, all at once: no directory needs to exist before.
@@ -159,7 +170,8 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	return c.rest(ctx, id, args, procs, dir, err)
 }
 
-// transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel also confines its writes.
+// transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel also confines its
+// writes.
 func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs, dir string) error {
 	timeout := max(c.o.Timeout, maxTransferTime)
 	if !procs.DAG {
@@ -170,7 +182,18 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 		writes = append(writes, id.CCache) // Kerberos keeps the schedd's ticket there
 	}
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out), writes: writes, echoes: true})
+	err := c.run(
+		ctx,
+		command{
+			name:    "condor_transfer_data",
+			args:    args,
+			id:      id,
+			timeout: timeout,
+			read:    tool.Output(&out),
+			writes:  writes,
+			echoes:  true,
+		},
+	)
 	var e *Error
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {
@@ -183,8 +206,9 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 
 var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)\.([0-9]+)`)
 
-// Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for this, but not
-// for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an error if there are none.
+// Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for
+// this, but not for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an
+// error if there are none.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 	found, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
 	if err != nil || !found || !procs.Factory {
@@ -193,8 +217,9 @@ func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 	return c.Remove(ctx, id, procs.Constraint()+" && "+attrFetched+" =?= true", "htcd: its output has been fetched")
 }
 
-// edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit reports
-// the same for none and for jobs of another account, and also when the schedd dies in between: then it does not answer the second time.
+// edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit
+// reports the same for none and for jobs of another account, and also when the schedd dies in between: then it does not
+// answer the second time.
 func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs ...string) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -205,7 +230,8 @@ func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs
 		var out bytes.Buffer
 		err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
 		var e *Error
-		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != Unknown || !strings.HasPrefix(e.Stderr, "Failed to set attribute") {
+		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != Unknown ||
+			!strings.HasPrefix(e.Stderr, "Failed to set attribute") {
 			return err == nil, err
 		}
 	}

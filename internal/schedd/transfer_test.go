@@ -47,7 +47,12 @@ func TestTransfer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_qedit": c.edit, "condor_transfer_data": c.transfer})
-			err := client.Transfer(t.Context(), Identity{}, Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0, 1}}, "/out/x")
+			err := client.Transfer(
+				t.Context(),
+				Identity{},
+				Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0, 1}},
+				"/out/x",
+			)
 			if c.words == "" {
 				require.NoError(t, err)
 				return
@@ -89,17 +94,42 @@ func TestWhatAListOfFilesHasBeyondWhatCame(t *testing.T) {
 
 func TestRelease(t *testing.T) {
 	procs := Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
-	client := tools(t, long, map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`})
+	client := tools(
+		t,
+		long,
+		map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`},
+	)
 	require.NoError(t, client.Release(t.Context(), Identity{}, procs))
-	client = tools(t, long, map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`})
+	client = tools(
+		t,
+		long,
+		map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`},
+	)
 	require.NoError(t, client.Release(t.Context(), Identity{}, procs), "it has left already")
-	client = tools(t, long, map[string]string{"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`})
+	client = tools(
+		t,
+		long,
+		map[string]string{
+			"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`,
+		},
+	)
 	require.Equal(t, Credentials, KindOf(client.Release(t.Context(), Identity{}, procs)))
 
 	dead := filepath.Join(t.TempDir(), "dead")
-	client = tools(t, long, map[string]string{"condor_qedit": `[ ! -e ` + dead + ` ] || { echo 'Failed to connect to queue manager <127.0.0.1:9618>' >&2; exit 1; }
-touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`})
-	require.Equal(t, Unreachable, KindOf(client.Release(t.Context(), Identity{}, procs)), "the schedd died while it was asked")
+	client = tools(
+		t,
+		long,
+		map[string]string{
+			"condor_qedit": `[ ! -e ` + dead + ` ] || { echo 'Failed to connect to queue manager <127.0.0.1:9618>' >&2; exit 1; }
+touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`,
+		},
+	)
+	require.Equal(
+		t,
+		Unreachable,
+		KindOf(client.Release(t.Context(), Identity{}, procs)),
+		"the schedd died while it was asked",
+	)
 }
 
 func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {

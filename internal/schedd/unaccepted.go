@@ -14,10 +14,10 @@ const pingTimeout = 10 * time.Second
 const unaccepted = "the pool does not take this token: its iss has to be the pool's TRUST_DOMAIN, its kid the name of a key that the pool has, " +
 	"and IDTOKENS one of the ways in which the pool lets itself be shown who comes: "
 
-// ofToken converts an error caused by the token to kind Credentials or NotAuthorised. A ticket comes from a KDC, which has checked the account;
-// whether a token belongs to this pool is unknown until the pool sees it. If the collector requires authentication, the tools
-// report a rejected token like an unreachable collector: then the schedd would seem unreachable for everybody because of one
-// namespace's Secret.
+// ofToken converts an error caused by the token to kind Credentials or NotAuthorised. A ticket comes from a KDC, which
+// has checked the account; whether a token belongs to this pool is unknown until the pool sees it. If the collector
+// requires authentication, the tools report a rejected token like an unreachable collector: then the schedd would seem
+// unreachable for everybody because of one namespace's Secret.
 func (c *Client) ofToken(ctx context.Context, id Identity, err error) error {
 	if err == nil || id.Tokens == "" && id.SciToken == "" {
 		return err
@@ -52,8 +52,9 @@ func (c *Client) pingCollector(ctx context.Context, id Identity, options ...stri
 	return err
 }
 
-// ofSciToken returns why a SciToken did not help, to precede what a tool says. The tools show only in their debugging output
-// whether it was the server that refused the token, or this side that did not trust the server; the server gives no reason.
+// ofSciToken returns why a SciToken did not help, to precede what a tool says. The tools show only in their debugging
+// output whether it was the server that refused the token, or this side that did not trust the server; the server gives
+// no reason.
 func (c *Client) ofSciToken(ctx context.Context, id Identity) string {
 	const debug = "-debug:D_SECURITY"
 	server, err := "collector", c.pingCollector(ctx, id, debug)

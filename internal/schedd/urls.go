@@ -13,18 +13,24 @@ const (
 	maxURLs = 8 << 10 // length of all of one list: the schedd may have to keep it for every proc
 )
 
-// An inputURL has no characters that mean something to condor_submit, HTCondor's lists of files, a shell or a macro. A user name may stand
-// before the host, but no password.
+// An inputURL has no characters that mean something to condor_submit, HTCondor's lists of files, a shell or a macro. A
+// user name may stand before the host, but no password.
 var (
-	inputURLRE = regexp.MustCompile(`^([a-z][a-z0-9+.-]{0,31})://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/[A-Za-z0-9._~%+=@:!*-]*)+(\?[A-Za-z0-9._~%+=@:!*/?&-]*)?$`)
-	landedRE   = regexp.MustCompile(`^[A-Za-z0-9_%][A-Za-z0-9._~%+=@:!*-]*$`)
+	inputURLRE = regexp.MustCompile(
+		`^([a-z][a-z0-9+.-]{0,31})://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/[A-Za-z0-9._~%+=@:!*-]*)+(\?[A-Za-z0-9._~%+=@:!*/?&-]*)?$`,
+	)
+	landedRE = regexp.MustCompile(`^[A-Za-z0-9_%][A-Za-z0-9._~%+=@:!*-]*$`)
 	// An outputURL is also an entry in a list that HTCondor splits at ; = and blanks.
-	outputURLRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|proc)\})*)+$`)
-	schemeRE    = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`) // what stands before a + or - or . is no part of it to HTCondor
+	outputURLRE = regexp.MustCompile(
+		`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|proc)\})*)+$`,
+	)
+	schemeRE = regexp.MustCompile(
+		`^[a-z][a-z0-9]{0,31}$`,
+	) // what stands before a + or - or . is no part of it to HTCondor
 )
 
-// CheckSchemes refuses schemes that no HTCJob may use. A file: URL would name a file of the execute node, which other users' jobs or
-// the node's own account may have.
+// CheckSchemes refuses schemes that no HTCJob may use. A file: URL would name a file of the execute node, which other
+// users' jobs or the node's own account may have.
 func CheckSchemes(schemes []string) error {
 	for _, scheme := range schemes {
 		switch {
@@ -49,7 +55,8 @@ func (d Description) checkScheme(url string) error {
 	return refused("%s: this site allows the schemes %s (--allow-url-schemes)", url, strings.Join(d.AllowSchemes, ", "))
 }
 
-// checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file is.
+// checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file
+// is.
 func (d Description) checkInputURLs() error {
 	landed := map[string]string{}
 	size := 0
@@ -68,7 +75,10 @@ func (d Description) checkInputURLs() error {
 		size += len(in.URL) + 1
 	}
 	if size > maxURLs {
-		return refused("spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names", size)
+		return refused(
+			"spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names",
+			size,
+		)
 	}
 	return d.checkOwnURLs(landed, size)
 }
@@ -76,19 +86,33 @@ func (d Description) checkInputURLs() error {
 // checkInputURL refuses the URL of an input, and names its file among those that have landed.
 func (d Description) checkInputURL(in Input, landed map[string]string) error {
 	if len(in.URL) > maxURL || !inputURLRE.MatchString(in.URL) {
-		return refused("spec.inputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + = @ : ! * - /, without a password; write other characters as %%XX",
-			in.Name, clip(in.URL), maxURL)
+		return refused(
+			"spec.inputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + = @ : ! * - /, without a password; write other characters as %%XX",
+			in.Name,
+			clip(in.URL),
+			maxURL,
+		)
 	}
 	if err := d.checkScheme(in.URL); err != nil {
 		return refused("spec.inputs: %s: %w", in.Name, err)
 	}
 	file := in.landed()
 	if !landedRE.MatchString(file) || slices.Contains(takenFiles, file) || strings.HasPrefix(file, "_condor") {
-		return refused("spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here", in.Name, in.URL, file)
+		return refused(
+			"spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here",
+			in.Name,
+			in.URL,
+			file,
+		)
 	}
 	if other, taken := landed[file]; taken {
-		return refused("spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
-			in.Name, in.URL, file, other)
+		return refused(
+			"spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
+			in.Name,
+			in.URL,
+			file,
+			other,
+		)
 	}
 	landed[file] = in.Name
 	return nil
@@ -133,12 +157,24 @@ func (d Description) checkOutputURLs() error {
 		case o.URL == "":
 			continue
 		case len(o.URL) > maxURL || !outputURLRE.MatchString(o.URL) || strings.Contains(o.URL, "/..") || strings.HasSuffix(o.URL, "/"):
-			return refused("spec.outputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + @ : ! * -, with {namespace}, {name}, {attempt} and {proc}, without a password or a query",
-				o.Path, clip(o.URL), maxURL)
+			return refused(
+				"spec.outputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + @ : ! * -, with {namespace}, {name}, {attempt} and {proc}, without a password or a query",
+				o.Path,
+				clip(o.URL),
+				maxURL,
+			)
 		case strings.ContainsAny(o.Path, "*?[]"):
-			return refused("spec.outputs: %s: expected the path of one file beside a url: make a directory's files one archive", o.Path)
+			return refused(
+				"spec.outputs: %s: expected the path of one file beside a url: make a directory's files one archive",
+				o.Path,
+			)
 		case d.Queue > 1 && !strings.Contains(o.URL, "{proc}"):
-			return refused("spec.outputs: %s: url %q: expected {proc} in it: all %d jobs would write to the same place", o.Path, o.URL, d.Queue)
+			return refused(
+				"spec.outputs: %s: url %q: expected {proc} in it: all %d jobs would write to the same place",
+				o.Path,
+				o.URL,
+				d.Queue,
+			)
 		case seen[o.URL]:
 			return refused("spec.outputs: %s: url %q: another output has the same", o.Path, o.URL)
 		}
@@ -153,8 +189,8 @@ func (d Description) checkOutputURLs() error {
 	return nil
 }
 
-// outputRemaps tells HTCondor to write files below dirOutputs, which the wrapper calls by their numbers, to their URLs. The schedd keeps
-// such remaps apart from those for condor_transfer_data.
+// outputRemaps tells HTCondor to write files below dirOutputs, which the wrapper calls by their numbers, to their URLs.
+// The schedd keeps such remaps apart from those for condor_transfer_data.
 func (d Description) outputRemaps() string {
 	var remaps []string
 	for i, o := range d.Outputs {
@@ -167,7 +203,18 @@ func (d Description) outputRemaps() string {
 
 // Destination fills the place-holders in the URL or the reference to which an output goes.
 func (t Tag) Destination(text, proc string) string {
-	return strings.NewReplacer("{namespace}", t.Namespace, "{name}", t.Name, "{attempt}", fmt.Sprint(t.Attempt), "{proc}", proc).Replace(text)
+	return strings.NewReplacer(
+		"{namespace}",
+		t.Namespace,
+		"{name}",
+		t.Name,
+		"{attempt}",
+		fmt.Sprint(t.Attempt),
+		"{proc}",
+		proc,
+	).Replace(
+		text,
+	)
 }
 
 // sentOutputs lists the numbers of the outputs with URLs, each between blanks.

@@ -74,10 +74,19 @@ func TestInputURLsAreFetchedByHTCondorAndNamedByTheWrapper(t *testing.T) {
 	d := description()
 	d.AllowSchemes = []string{"https"}
 	d.Items = []string{"A=1\n"}
-	d.Inputs = []Input{{Name: "calib", URL: "https://a/x/calib%20v1?sig=a&b"}, {Name: "same", URL: "https://a/same"}, {Name: "own"}, {Name: "proc", OfProc: true}}
+	d.Inputs = []Input{
+		{Name: "calib", URL: "https://a/x/calib%20v1?sig=a&b"},
+		{Name: "same", URL: "https://a/same"},
+		{Name: "own"},
+		{Name: "proc", OfProc: true},
+	}
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_input_files = script, https://a/x/calib%20v1?sig=a&b, https://a/same, .in/shared/, .in/$(ProcId)/, .own-$(ProcId)\n")
+	require.Contains(
+		t,
+		textOf(s, fileSubmit),
+		"\ntransfer_input_files = script, https://a/x/calib%20v1?sig=a&b, https://a/same, .in/shared/, .in/$(ProcId)/, .own-$(ProcId)\n",
+	)
 	require.Contains(t, textOf(s, fileJob), "\nmoves='calib/calib%20v1'\n")
 	d.Inputs = d.Inputs[:2]
 	s, err = d.Render()
@@ -91,7 +100,12 @@ func TestWrapperNamesInputsFromURLs(t *testing.T) {
 			r := receive(t)
 			d := r.description("cat a b same changed; echo more >>changed\n")
 			d.AllowSchemes = []string{"https"}
-			d.Inputs = []Input{{Name: "a", URL: "https://h/1/b"}, {Name: "b", URL: "https://h/2/a"}, {Name: "same", URL: "https://h/same"}, {Name: "changed", URL: "https://h/c%2B"}}
+			d.Inputs = []Input{
+				{Name: "a", URL: "https://h/1/b"},
+				{Name: "b", URL: "https://h/2/a"},
+				{Name: "same", URL: "https://h/same"},
+				{Name: "changed", URL: "https://h/c%2B"},
+			}
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "mv": "", "stat": ""})
 			s.shell = argv
 			for name, text := range map[string]string{"b": "is a\n", "a": "is b\n", "same": "same\n", "c%2B": "changed\n"} {
@@ -152,11 +166,18 @@ func TestOutputURLsThatCouldDoMoreThanNameAFileAreRefused(t *testing.T) {
 func TestOutputURLsAreRemapsOfFilesThatTheWrapperNumbers(t *testing.T) {
 	d := description()
 	d.Queue, d.AllowSchemes = 2, []string{"https", "root"}
-	d.Outputs = []Output{{Path: "plots"}, {Path: "big.root", URL: "https://s/{namespace}/{name}/{attempt}/{proc}/big.root"}, {Path: "x/y", URL: "root://e//u/{proc}"}}
+	d.Outputs = []Output{
+		{Path: "plots"},
+		{Path: "big.root", URL: "https://s/{namespace}/{name}/{attempt}/{proc}/big.root"},
+		{Path: "x/y", URL: "root://e//u/{proc}"},
+	}
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Contains(t, textOf(s, fileSubmit),
-		"\ntransfer_output_remaps = \".htcd-out/.url/1 = https://s/default/zero/1/$(ProcId)/big.root; .htcd-out/.url/2 = root://e//u/$(ProcId)\"\n")
+	require.Contains(
+		t,
+		textOf(s, fileSubmit),
+		"\ntransfer_output_remaps = \".htcd-out/.url/1 = https://s/default/zero/1/$(ProcId)/big.root; .htcd-out/.url/2 = root://e//u/$(ProcId)\"\n",
+	)
 	require.Contains(t, textOf(s, fileJob), "\nsent=' 1 2 '\n")
 }
 
@@ -260,7 +281,11 @@ script,root://b//two.root,https://a/2/7.csv
 	d.Numbers = []int{2, 4, 9}
 	s, err = d.Render()
 	require.NoError(t, err)
-	require.Contains(t, textOf(s, fileSubmit), "\nqueue HTCJobProc, HTCJobURLs from (\n2 script,https://a/x/one.root?x=y,https://a/2/5.csv\n4 script,")
+	require.Contains(
+		t,
+		textOf(s, fileSubmit),
+		"\nqueue HTCJobProc, HTCJobURLs from (\n2 script,https://a/x/one.root?x=y,https://a/2/5.csv\n4 script,",
+	)
 
 	for url, words := range map[string]string{
 		"{{item.none}}":              "spec.inputs: in: url: found {{item.none}}, and the item of job 0 has no variable none",

@@ -39,8 +39,9 @@ var (
 
 const defaultCallbackDeadline = 60 * time.Second
 
-// wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs, credentials.sh for one
-// with credentials, keep.sh for one whose container stays, checkpoint.sh for one with checkpoints, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
+// wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs,
+// credentials.sh for one with credentials, keep.sh for one whose container stays, checkpoint.sh for one with
+// checkpoints, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
@@ -52,7 +53,13 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	gathers := len(d.Outputs) > 0 || node != nil
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the %s %s/%s in its container and reports its end to htcd.\n", kind, d.Tag.Namespace, d.Tag.Name)
+	fmt.Fprintf(
+		&b,
+		"#!/bin/sh\n# Runs the script of the %s %s/%s in its container and reports its end to htcd.\n",
+		kind,
+		d.Tag.Namespace,
+		d.Tag.Name,
+	)
 	b.WriteString("proc=${1:-0}\n")
 	set := func(name, value string) { b.WriteString(name + "=" + shellQuote(value) + "\n") }
 	set("name", d.Tag.Name)

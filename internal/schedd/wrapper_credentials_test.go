@@ -25,13 +25,18 @@ func puller(t *testing.T, answer func(int, *http.Request) (int, string)) (url, c
 		_, _ = w.Write([]byte(text))
 	}))
 	t.Cleanup(s.Close)
-	return s.URL + "/credentials/u/1", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+	return s.URL + "/credentials/u/1", string(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}),
+	)
 }
 
 func withCredentials(script string) Description {
 	d := description()
 	d.Command, d.Source = "sh", script
-	d.Credentials = []Credential{{Name: "atlas", Variable: "X509_USER_PROXY", Content: "first\n"}, {Name: "eos.keytab", Content: "\x00key\xfftab\n\n"}}
+	d.Credentials = []Credential{
+		{Name: "atlas", Variable: "X509_USER_PROXY", Content: "first\n"},
+		{Name: "eos.keytab", Content: "\x00key\xfftab\n\n"},
+	}
 	return d
 }
 
@@ -127,7 +132,11 @@ func TestTheScriptCannotLeadThePullElsewhere(t *testing.T) {
 			t.Run(shell+" "+client, func(t *testing.T) {
 				t.Parallel()
 				url, ca := puller(t, func(n int, _ *http.Request) (int, string) {
-					return http.StatusOK, fmt.Sprintf("htcd1 1 d%d\natlas %s\nend\n", n, base64.StdEncoding.EncodeToString(fmt.Append(nil, "pulled ", n)))
+					return http.StatusOK, fmt.Sprintf(
+						"htcd1 1 d%d\natlas %s\nend\n",
+						n,
+						base64.StdEncoding.EncodeToString(fmt.Append(nil, "pulled ", n)),
+					)
 				})
 				d := withCredentials(`set -e
 printf '#!/bin/sh\necho ran >%s/ran\n' "$PWD" >evil; chmod 755 evil
@@ -152,7 +161,13 @@ cat atlas ../../../target; [ -L .part ] && [ -L .given ] && [ ! -e "$OLDPWD/ran"
 func TestAJobKeepsItsCredentialWhenNobodyAnswers(t *testing.T) {
 	d := withCredentials(showCredentials)
 	d.PullURL = "https://127.0.0.1:1/credentials/u/1"
-	code, stdout, stderr := pulling(t, d, map[string]string{"apptainer": fakeContainer, "sh": "", "curl": "", "stat": ""}).run(t)
+	code, stdout, stderr := pulling(
+		t,
+		d,
+		map[string]string{"apptainer": fakeContainer, "sh": "", "curl": "", "stat": ""},
+	).run(
+		t,
+	)
 	require.Equal(t, 0, code, stderr)
 	require.Contains(t, stdout, "600 atlas\nfirst\n")
 	require.Empty(t, stderr)

@@ -54,7 +54,20 @@ func TestWrapperTellsOfNoEndWhenTheJobWillBeHeld(t *testing.T) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)
-				s := node(t, r.description(c.source+"\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "head": "", "ln": "", "find": "", "stat": "", "readlink": ""})
+				s := node(
+					t,
+					r.description(c.source+"\n"),
+					map[string]string{
+						"apptainer": fakeApptainer,
+						"curl":      "",
+						"sh":        "",
+						"head":      "",
+						"ln":        "",
+						"find":      "",
+						"stat":      "",
+						"readlink":  "",
+					},
+				)
 				s.shell = argv
 				s.ad(t, c.ad)
 				code, _, stderr := s.run(t)
@@ -85,7 +98,11 @@ func TestWrapperTellsWhatAJobHasWrittenUnlessItHasSucceeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := receive(t)
-			s := node(t, r.description("echo why >_condor_stderr; "+c.source+"\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "stat": "", "find": ""})
+			s := node(
+				t,
+				r.description("echo why >_condor_stderr; "+c.source+"\n"),
+				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "stat": "", "find": ""},
+			)
 			s.ad(t, c.ad)
 			_, _, stderr := s.run(t)
 			require.Len(t, r.events, 1, stderr)
@@ -134,14 +151,23 @@ func TestWrapperGivesTheContainerAPlaceThatGoesWithTheJob(t *testing.T) {
 	for _, tool := range []string{"apptainer", "singularity"} {
 		t.Run(tool, func(t *testing.T) {
 			r := receive(t)
-			s := node(t, r.description("mkdir -p .htcd/work/home/d; echo >.htcd/work/home/d/f; chmod 500 .htcd/work/home/d .htcd/work/home\n"),
-				map[string]string{tool: fakeApptainer, "curl": "", "sh": ""})
+			s := node(
+				t,
+				r.description(
+					"mkdir -p .htcd/work/home/d; echo >.htcd/work/home/d/f; chmod 500 .htcd/work/home/d .htcd/work/home\n",
+				),
+				map[string]string{tool: fakeApptainer, "curl": "", "sh": ""},
+			)
 			code, _, stderr := s.run(t)
 			require.Equal(t, 0, code, stderr)
 			require.Empty(t, stderr)
 			environment, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
 			require.NoError(t, err)
-			require.Contains(t, "\n"+string(environment), fmt.Sprintf("\n%s_WORKDIR=%s/.htcd/work\n", strings.ToUpper(tool), s.dir))
+			require.Contains(
+				t,
+				"\n"+string(environment),
+				fmt.Sprintf("\n%s_WORKDIR=%s/.htcd/work\n", strings.ToUpper(tool), s.dir),
+			)
 			require.NoDirExists(t, filepath.Join(s.dir, ".htcd"))
 		})
 	}

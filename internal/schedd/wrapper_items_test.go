@@ -16,7 +16,9 @@ func TestWrapperKeepsTheTokensOfAJobWithItemsFromTheScript(t *testing.T) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
 			r := receive(t)
-			d := r.description("ls -A; for fd in /proc/$$/fd/*; do case $fd in */[0-2]) ;; *) [ ! -f $fd ] || cat $fd ;; esac; done; exit 3\n")
+			d := r.description(
+				"ls -A; for fd in /proc/$$/fd/*; do case $fd in */[0-2]) ;; *) [ ! -f $fd ] || cat $fd ;; esac; done; exit 3\n",
+			)
 			d.Queue, d.Items = 3, []string{"A=0\n", "A=1\n", "A=2\n"}
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ls": "", "cat": ""})
 			s.shell = argv
@@ -66,7 +68,8 @@ func TestTenThousandItemsAreTenThousandFiles(t *testing.T) {
 	require.Equal(t, "tok\n\nSEED=9999\n", string(text))
 }
 
-// A variable that is accepted reaches the container as it was written, in every shell, whether it is of an item or of all jobs.
+// A variable that is accepted reaches the container as it was written, in every shell, whether it is of an item or of
+// all jobs.
 func FuzzVariableReachesTheContainer(f *testing.F) {
 	for _, value := range []string{
 		"", "1", "'", "it's", `"`, `\`, `\n`, `'\''`, "$HOME", "$(touch ran)", "`touch ran`", "a;b&c|d", "  x  ", "=", "A=1", "%s", "ä😀", "-n", "*", "~",

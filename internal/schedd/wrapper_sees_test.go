@@ -19,7 +19,11 @@ for f in .job.ad .machine.ad user.cc; do rm -f "$f"; ln -s /etc/passwd "$f"; don
 [ ! -e .condor_creds/x.use ] || exit 4
 echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_condor_stdout
 `)
-			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ls": "", "ln": "", "find": "", "readlink": ""})
+			s := node(
+				t,
+				d,
+				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ls": "", "ln": "", "find": "", "readlink": ""},
+			)
 			s.shell = argv
 			write := func(name, text string) {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o700))
@@ -39,7 +43,11 @@ echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_
 			require.NoError(t, err, stderr.String())
 			require.Empty(t, stderr.String())
 			names, _, _ := strings.Cut(string(stdout), "Memory")
-			require.ElementsMatch(t, []string{".condor_creds", ".job.ad", ".machine.ad", "input", "job.sub", "script", "tmp", "user.cc"}, strings.Fields(names))
+			require.ElementsMatch(
+				t,
+				[]string{".condor_creds", ".job.ad", ".machine.ad", "input", "job.sub", "script", "tmp", "user.cc"},
+				strings.Fields(names),
+			)
 			require.True(t, strings.HasSuffix(string(stdout), "Memory = 7\ninput\nticket\n"), string(stdout))
 			arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
 			require.NoError(t, err)
@@ -57,8 +65,14 @@ echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_
 // The script may leave nothing that its owner may not read or change, however deep.
 func TestLockedDirectoriesAreBroughtBack(t *testing.T) {
 	r := receive(t)
-	d := r.description("mkdir -p d/e/f; echo deep >d/e/f/g; chmod 500 d/e/f d/e; chmod 000 d; ln -s d/e/f/g link; chmod 500 .\n")
-	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "readlink": ""})
+	d := r.description(
+		"mkdir -p d/e/f; echo deep >d/e/f/g; chmod 500 d/e/f d/e; chmod 000 d; ln -s d/e/f/g link; chmod 500 .\n",
+	)
+	s := node(
+		t,
+		d,
+		map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "readlink": ""},
+	)
 	code, _, stderr := s.run(t)
 	require.Equal(t, 0, code, stderr)
 	text, err := os.ReadFile(filepath.Join(s.dir, "link"))

@@ -39,7 +39,11 @@ func TestAJobTellsItsStartOnceWhileItsScriptRuns(t *testing.T) {
 				require.Empty(t, stdout+stderr, "that nobody could take it is not said")
 				require.Len(t, r.events, 2, "it is not sent again")
 				require.Equal(t, "ch.cern.htc.job.started", r.events[0]["type"])
-				require.Equal(t, map[string]any{"name": "zero", "namespace": "default", "jobid": "77.2", "started": true}, r.events[0]["data"])
+				require.Equal(
+					t,
+					map[string]any{"name": "zero", "namespace": "default", "jobid": "77.2", "started": true},
+					r.events[0]["data"],
+				)
 				require.Equal(t, "Bearer tok-0123456789", r.heads[0].Get("Authorization"))
 				require.Equal(t, "ch.cern.htc.job.ended", r.events[1]["type"])
 				require.NotEqual(t, r.events[0]["id"], r.events[1]["id"])
@@ -64,7 +68,15 @@ func TestTheSenderThatCameAlongTellsTheStart(t *testing.T) {
 func TestAStartThatHangsHoldsNothingUp(t *testing.T) {
 	d := description()
 	d.CallbackStart, d.CallbackURL, d.Command, d.Source = true, "http://127.0.0.1:1/", "sh", "exit 0\n"
-	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "#!/bin/sh\ncase $* in *started*) exec sleep 60 ;; esac\nprintf 204\n", "sh": ""})
+	s := node(
+		t,
+		d,
+		map[string]string{
+			"apptainer": fakeApptainer,
+			"curl":      "#!/bin/sh\ncase $* in *started*) exec sleep 60 ;; esac\nprintf 204\n",
+			"sh":        "",
+		},
+	)
 	code, _, stderr := s.run(t)
 	require.Equal(t, 0, code, stderr)
 	require.Empty(t, strings.TrimSpace(stderr))

@@ -26,7 +26,8 @@ type scratch struct {
 	shell    []string
 }
 
-// fakeApptainer shows its arguments and runs the rest as apptainer would, with no container: the script's directory has another path.
+// fakeApptainer shows its arguments and runs the rest as apptainer would, with no container: the script's directory has
+// another path.
 const fakeApptainer = `#!/bin/sh
 printf '%s\n' "$@" >"$_CONDOR_SCRATCH_DIR/../arguments"
 env >"$_CONDOR_SCRATCH_DIR/../environment"
@@ -79,7 +80,14 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 	require.NoError(t, os.Mkdir(s.dir, 0o700))
 	require.NoError(t, os.Mkdir(s.bin, 0o700))
 	require.NoError(t, stageIn(s.dir, d, "tok-0123456789"))
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, ".job.ad"), []byte("Args = \"2\"\nClusterId = 77\nEnv = \"ClusterId = 5\"\nProcId = 2\n"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			filepath.Join(s.dir, ".job.ad"),
+			[]byte("Args = \"2\"\nClusterId = 77\nEnv = \"ClusterId = 5\"\nProcId = 2\n"),
+			0o600,
+		),
+	)
 	for _, tool := range []string{"date", "sed", "tail", "grep", "mkdir", "rm", "chmod", "sleep", "env", "cat", "mv", "base64", "cp", "tr"} {
 		path, err := exec.LookPath(tool)
 		require.NoError(t, err)
@@ -101,7 +109,11 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 func (s scratch) command() *exec.Cmd {
 	cmd := exec.Command(s.shell[0], append(s.shell[1:], "./job.sh", "2")...)
 	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=" + s.bin, "_CONDOR_SCRATCH_DIR=" + s.dir, "_CONDOR_JOB_AD=" + filepath.Join(s.dir, ".job.ad")}
+	cmd.Env = []string{
+		"PATH=" + s.bin,
+		"_CONDOR_SCRATCH_DIR=" + s.dir,
+		"_CONDOR_JOB_AD=" + filepath.Join(s.dir, ".job.ad"),
+	}
 	return cmd
 }
 
@@ -171,8 +183,15 @@ func TestWrapper(t *testing.T) {
 
 			arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
 			require.NoError(t, err)
-			require.Equal(t, strings.Join([]string{"--quiet", "exec", "--contain", "--ipc", "--pid", "--bind", s.dir + "/.htcd/job:" + s.dir, "--pwd", s.dir,
-				"--bind", "/usr", "--env", "HTCPROCID=2", "docker://centos", "sh", s.dir + "/script", "2"}, "\n")+"\n", string(arguments))
+			require.Equal(
+				t,
+				strings.Join(
+					[]string{"--quiet", "exec", "--contain", "--ipc", "--pid", "--bind", s.dir + "/.htcd/job:" + s.dir, "--pwd", s.dir,
+						"--bind", "/usr", "--env", "HTCPROCID=2", "docker://centos", "sh", s.dir + "/script", "2"},
+					"\n",
+				)+"\n",
+				string(arguments),
+			)
 			environment, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
 			require.NoError(t, err)
 			require.NotContains(t, string(environment), "tok-0123456789")
@@ -319,7 +338,13 @@ func TestWrapperWithoutAContainerToolSaysSo(t *testing.T) {
 
 func TestWrapperTakesSingularityWhereThereIsNoApptainer(t *testing.T) {
 	r := receive(t)
-	code, stdout, stderr := node(t, r.description("echo ran"), map[string]string{"singularity": fakeApptainer, "curl": "", "sh": ""}).run(t)
+	code, stdout, stderr := node(
+		t,
+		r.description("echo ran"),
+		map[string]string{"singularity": fakeApptainer, "curl": "", "sh": ""},
+	).run(
+		t,
+	)
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, "ran\n", stdout)
 	require.Len(t, r.events, 1)
@@ -336,10 +361,12 @@ func TestWrapperPassesWordsOnAsTheyAre(t *testing.T) {
 
 func TestWrapperLeavesCoreFilesBehind(t *testing.T) {
 	r := receive(t)
-	d := r.description(`printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\004\000>\000rest' > core.77; cp core.77 core; cp core.77 data
+	d := r.description(
+		`printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\004\000>\000rest' > core.77; cp core.77 core; cp core.77 data
 printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000>\000rest' > core.78; echo mine > core.79
 exit 139
-`)
+`,
+	)
 	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "cp": "", "od": ""})
 	code, _, stderr := s.run(t)
 	require.Equal(t, 139, code)
@@ -400,7 +427,11 @@ func TestWrapperUsesTheSenderThatCameAlong(t *testing.T) {
 			require.Len(t, r.events, c.events)
 			called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))
 			require.NoError(t, err)
-			require.Equal(t, "send --name zero --namespace default --jobid 77.2 --retcode 9 --url "+d.CallbackURL+" --token-file .htcd/token --deadline 20s --stderr-file .htcd/stderr\ntok-0123456789\n", string(called))
+			require.Equal(
+				t,
+				"send --name zero --namespace default --jobid 77.2 --retcode 9 --url "+d.CallbackURL+" --token-file .htcd/token --deadline 20s --stderr-file .htcd/stderr\ntok-0123456789\n",
+				string(called),
+			)
 		})
 	}
 }
@@ -419,7 +450,8 @@ func TestWrapperThatIsToldToEndEndsTheScriptAndDoesNotCallBack(t *testing.T) {
 	}
 }
 
-// deafApptainer loses signals while it sets its container up, for longer than the script then needs to be told, and never passes any on.
+// deafApptainer loses signals while it sets its container up, for longer than the script then needs to be told, and
+// never passes any on.
 const deafApptainer = `#!/bin/sh
 trap 'echo lost' TERM
 echo started

@@ -17,7 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// Jobs bring htcd's own authority, and take a certificate of one that their node trusts as well: an Ingress may end TLS.
+// Jobs bring htcd's own authority, and take a certificate of one that their node trusts as well: an Ingress may end
+// TLS.
 func TestWrapperTrustsHtcdsOwnAuthorityAndTheNodes(t *testing.T) {
 	own, err := notify.LoadOwn(filepath.Join(t.TempDir(), "authority.pem"), "127.0.0.1", time.Now)
 	require.NoError(t, err)
@@ -56,7 +57,10 @@ func TestWrapperTrustsHtcdsOwnAuthorityAndTheNodes(t *testing.T) {
 				cmd := s.command()
 				if c.trusted {
 					file := filepath.Join(t.TempDir(), "trusted.crt")
-					require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+					require.NoError(
+						t,
+						os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600),
+					)
 					cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+file)
 				}
 				var stderr bytes.Buffer

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkWritten checks a finished description line by line, as condor_submit reads it, whatever a line's origin: what was
-// harmless where a user wrote it may not be where it is now. A refusal here is the last resort, since it cannot say where the
-// user wrote it.
+// checkWritten checks a finished description line by line, as condor_submit reads it, whatever a line's origin: what
+// was harmless where a user wrote it may not be where it is now. A refusal here is the last resort, since it cannot say
+// where the user wrote it.
 func checkWritten(description string) error {
 	lines := strings.Split(strings.TrimSuffix(description, "\n"), "\n")
 	for i, line := range lines {
@@ -28,8 +28,8 @@ var (
 	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
 )
 
-// procNumber and procURLs are the only macros that htcd writes for HTCJobs: the number in procArgument, in inputsOfProc and procOwn in the list of
-// files, and in the URLs of outputs; procURLs at the end of that list.
+// procNumber and procURLs are the only macros that htcd writes for HTCJobs: the number in procArgument, in inputsOfProc
+// and procOwn in the list of files, and in the URLs of outputs; procURLs at the end of that list.
 const (
 	procNumber = "$(ProcId)"
 	procURLs   = "$(" + ownURLs + ")"
@@ -66,8 +66,8 @@ func checkLine(line string, last bool) error {
 	return nil
 }
 
-// unplain finds the first character that could be more than text to a reader of the description or to a terminal; what is
-// empty if there is none. A tab is text.
+// unplain finds the first character that could be more than text to a reader of the description or to a terminal; what
+// is empty if there is none. A tab is text.
 func unplain(s string) (at int, what string) {
 	for i, r := range s {
 		switch {

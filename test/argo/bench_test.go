@@ -140,8 +140,12 @@ func (b bench) submit(manifest string) string {
 
 // of returns a workflow of one template for htcd's plugin, whose spec is given as YAML in one line.
 func of(spec string, more ...string) string {
-	return fmt.Sprintf(`{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {generateName: w-}, spec: {entrypoint: main, serviceAccountName: argo-workflow,
-  %s templates: [{name: main, plugin: {htcjob: %s}}]}}`, strings.Join(more, " "), spec)
+	return fmt.Sprintf(
+		`{apiVersion: argoproj.io/v1alpha1, kind: Workflow, metadata: {generateName: w-}, spec: {entrypoint: main, serviceAccountName: argo-workflow,
+  %s templates: [{name: main, plugin: {htcjob: %s}}]}}`,
+		strings.Join(more, " "),
+		spec,
+	)
 }
 
 // script is a spec with the source of its script.

@@ -33,7 +33,14 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 	for _, block := range trial.Blocks(t, filepath.Join(clone, "docs", "argo.md")) {
 		script.WriteString(block.Text)
 	}
-	commands := strings.NewReplacer("/tmp/", t.TempDir()+"/", "namespace: default", "namespace: "+b.Namespace).Replace(script.String())
+	commands := strings.NewReplacer(
+		"/tmp/",
+		t.TempDir()+"/",
+		"namespace: default",
+		"namespace: "+b.Namespace,
+	).Replace(
+		script.String(),
+	)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-c", `set -euo pipefail
@@ -41,7 +48,13 @@ kubectl() { command kubectl --kubeconfig "$KUBECONFIG" "$@"; } # the lab's has o
 set -x
 `+commands)
 	c.Dir = clone
-	c.Env = append(os.Environ(), "HTCD_LAB="+b.Lab.Dir, "KUBECONFIG="+kubeconfig, "HTCD_IMAGE=localhost/htcd:dev", "PATH="+b.Lab.Path("bin")+":"+os.Getenv("PATH"))
+	c.Env = append(
+		os.Environ(),
+		"HTCD_LAB="+b.Lab.Dir,
+		"KUBECONFIG="+kubeconfig,
+		"HTCD_IMAGE=localhost/htcd:dev",
+		"PATH="+b.Lab.Path("bin")+":"+os.Getenv("PATH"),
+	)
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "\nno such file: geometry.db\n", "the failed step's standard error")

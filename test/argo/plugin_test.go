@@ -35,7 +35,8 @@ func TestAStepEndsWithWhatItsHTCJobSays(t *testing.T) {
 	require.Contains(t, step.Message, `unknown field "spec.reslut"`)
 }
 
-// Two equal steps, a loop, a retry, and an output that another step gets: examples/argo/plugin.yaml, and one in which a step always fails.
+// Two equal steps, a loop, a retry, and an output that another step gets: examples/argo/plugin.yaml, and one in which a
+// step always fails.
 func TestEachStepAndEachTryIsAnHTCJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -81,8 +82,8 @@ spec:
 	}
 }
 
-// Whatever ends a workflow, or one of its steps, ends its jobs, also where Argo's controller has only the rights that its own manifests
-// give it: it then takes nothing out of the task sets.
+// Whatever ends a workflow, or one of its steps, ends its jobs, also where Argo's controller has only the rights that
+// its own manifests give it: it then takes nothing out of the task sets.
 func TestNothingRunsOnWhenArgoHasEndedAStep(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -113,9 +114,23 @@ func TestNothingRunsOnWhenArgoHasEndedAStep(t *testing.T) {
 	}
 	for what, name := range workflows {
 		b.Eventually(func() bool { return len(b.jobs(name)) == 0 }, func() string {
-			return what + " has left its job:\n" + b.Kubectl("get", "workflows,htcjobs,pods", "-o", "wide") + b.Kubectl("get", "workflow", name, "-o", "yaml")
+			return what + " has left its job:\n" + b.Kubectl(
+				"get",
+				"workflows,htcjobs,pods",
+				"-o",
+				"wide",
+			) + b.Kubectl(
+				"get",
+				"workflow",
+				name,
+				"-o",
+				"yaml",
+			)
 		})
-		b.Eventually(func() bool { return !b.running(name) }, func() string { return what + " runs on:\n" + b.Kubectl("get", "workflows") })
+		b.Eventually(
+			func() bool { return !b.running(name) },
+			func() string { return what + " runs on:\n" + b.Kubectl("get", "workflows") },
+		)
 	}
 	for _, job := range began {
 		require.Empty(t, b.Condor("condor_q", trial.Tagged(&job)+" && JobStatus != 3"))
@@ -134,12 +149,25 @@ func TestKilledAgentsAndDaemonsFindTheirJobsAgain(t *testing.T) {
 	before := b.jobs(name)[0]
 
 	agents := func() []string {
-		return strings.Fields(b.Kubectl("get", "pods", "-l", "workflows.argoproj.io/component=agent", "-o", "jsonpath={.items[*].metadata.uid}"))
+		return strings.Fields(
+			b.Kubectl("get", "pods", "-l", "workflows.argoproj.io/component=agent", "-o", "jsonpath={.items[*].metadata.uid}"),
+		)
 	}
 	killed := agents()
 	require.Len(t, killed, 1)
 	b.Kubectl("delete", "pod", "-l", "workflows.argoproj.io/component=agent", "--force", "--grace-period=0")
-	_, err := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "delete", "pod", "-l", "app.kubernetes.io/name=htcd", "--force", "--grace-period=0")
+	_, err := b.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"-n",
+		parts.PodNamespace,
+		"delete",
+		"pod",
+		"-l",
+		"app.kubernetes.io/name=htcd",
+		"--force",
+		"--grace-period=0",
+	)
 	require.NoError(t, err)
 	b.Eventually(func() bool {
 		now := agents()

@@ -73,12 +73,26 @@ func TestAKilledPodThatWaitsDoublesNothing(t *testing.T) {
 	name := b.submit(example(t, "workflow.yaml", append(waits, "[1, 2, 3]", "[1]")...))
 	before := b.sent(name, 1)[0]
 	pods := func() string {
-		return b.Kubectl("get", "pods", "-l", "workflows.argoproj.io/workflow="+name, "--field-selector=status.phase=Running", "-o", "name")
+		return b.Kubectl(
+			"get",
+			"pods",
+			"-l",
+			"workflows.argoproj.io/workflow="+name,
+			"--field-selector=status.phase=Running",
+			"-o",
+			"name",
+		)
 	}
-	b.Eventually(func() bool { return pods() != "" }, func() string { return "no pod waits:\n" + b.Kubectl("get", "pods") })
+	b.Eventually(
+		func() bool { return pods() != "" },
+		func() string { return "no pod waits:\n" + b.Kubectl("get", "pods") },
+	)
 	killed := pods()
 	b.Kubectl("delete", "pods", "-l", "workflows.argoproj.io/workflow="+name, "--force", "--grace-period=0")
-	b.Eventually(func() bool { return pods() != "" && pods() != killed }, func() string { return "no other pod waits:\n" + b.Kubectl("get", "pods") })
+	b.Eventually(
+		func() bool { return pods() != "" && pods() != killed },
+		func() string { return "no other pod waits:\n" + b.Kubectl("get", "pods") },
+	)
 	_, err := b.Lab.Run(t.Context(), "condor_qedit", "-constraint", trial.Tagged(&before), "Requirements", "true")
 	require.NoError(t, err)
 	b.until(name, "Succeeded")

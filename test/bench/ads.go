@@ -43,13 +43,22 @@ func adsText(n int) []byte {
 	return b.Bytes()
 }
 
-// readingAds measures the reader beside encoding/json's generic decoding of the same ads, and beside merely reading the bytes.
-// All take turns; this process's CPU time counts, including garbage collection.
+// readingAds measures the reader beside encoding/json's generic decoding of the same ads, and beside merely reading the
+// bytes. All take turns; this process's CPU time counts, including garbage collection.
 func readingAds(_ context.Context, _ *place, n int) ([]figure, error) {
 	text := adsText(n)
-	generic := &reader{text: text, read: func(r io.Reader) error { var ads []map[string]any; return json.NewDecoder(r).Decode(&ads) }}
-	ours := &reader{text: text, read: func(r io.Reader) error { return classad.ReadJSON(r, func(classad.Ad) error { return nil }) }}
-	alone := &reader{text: text, read: func(r io.Reader) error { _, err := io.Copy(io.Discard, struct{ io.Reader }{r}); return err }}
+	generic := &reader{
+		text: text,
+		read: func(r io.Reader) error { var ads []map[string]any; return json.NewDecoder(r).Decode(&ads) },
+	}
+	ours := &reader{
+		text: text,
+		read: func(r io.Reader) error { return classad.ReadJSON(r, func(classad.Ad) error { return nil }) },
+	}
+	alone := &reader{
+		text: text,
+		read: func(r io.Reader) error { _, err := io.Copy(io.Discard, struct{ io.Reader }{r}); return err },
+	}
 	const turns = 9
 	for range turns {
 		for _, r := range []*reader{generic, ours, alone} {

@@ -56,7 +56,10 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	}
 	took := time.Since(began)
 	done()
-	book, err := sql.Open("sqlite", "file:"+filepath.Join(data, "sqlite", "htcjobs.db")+"?mode=ro&_pragma=busy_timeout(10000)")
+	book, err := sql.Open(
+		"sqlite",
+		"file:"+filepath.Join(data, "sqlite", "htcjobs.db")+"?mode=ro&_pragma=busy_timeout(10000)",
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,10 @@ func (p *place) byHand(ctx context.Context, rows int) (*byHand, error) {
 
 // plainFile makes a SQLite file as durable as the ledger, with one table with the ledger's columns.
 func plainFile(ctx context.Context, path string, rows int) (*sql.Conn, error) {
-	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(PERSIST)&_pragma=synchronous(FULL)&_pragma=cache_spill(0)")
+	db, err := sql.Open(
+		"sqlite",
+		"file:"+path+"?_pragma=journal_mode(PERSIST)&_pragma=synchronous(FULL)&_pragma=cache_spill(0)",
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,12 @@ func plainFile(ctx context.Context, path string, rows int) (*sql.Conn, error) {
 // end commits and PUTs, and returns when both are answered.
 func (h *byHand) end(ctx context.Context, i int, job *v1alpha1.HTCJob) error {
 	h.mu.Lock()
-	_, err := h.conn.ExecContext(ctx, `UPDATE procs SET status = 4, exitCode = 0, reason = 'Completed', changed = ? WHERE rowid = ?`, time.Now().UnixMilli(), i+1)
+	_, err := h.conn.ExecContext(
+		ctx,
+		`UPDATE procs SET status = 4, exitCode = 0, reason = 'Completed', changed = ? WHERE rowid = ?`,
+		time.Now().UnixMilli(),
+		i+1,
+	)
 	h.mu.Unlock()
 	if err != nil {
 		return err
@@ -233,9 +241,23 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 		if err != nil {
 			return figures, err
 		}
-		figures = append(figures,
-			figure{what: fmt.Sprintf("%d/s p50", c.rate), ours: 1000 * median(waits), floor: 1000 * median(floor), unit: "ms", aim: c.aim},
-			figure{what: fmt.Sprintf("%d/s p99", c.rate), ours: 1000 * quantile(waits, 0.99), floor: 1000 * quantile(floor, 0.99), unit: "ms", aim: "50 ms"})
+		figures = append(
+			figures,
+			figure{
+				what:  fmt.Sprintf("%d/s p50", c.rate),
+				ours:  1000 * median(waits),
+				floor: 1000 * median(floor),
+				unit:  "ms",
+				aim:   c.aim,
+			},
+			figure{
+				what:  fmt.Sprintf("%d/s p99", c.rate),
+				ours:  1000 * quantile(waits, 0.99),
+				floor: 1000 * quantile(floor, 0.99),
+				unit:  "ms",
+				aim:   "50 ms",
+			},
+		)
 	}
 	return figures, nil
 }
@@ -249,16 +271,22 @@ func perPair(used usage, took time.Duration, n int) string {
 	each := func(d time.Duration) string {
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)/float64(n))
 	}
-	text := fmt.Sprintf("%.2f of %d cores busy during %.1f s; a callback and a floor: %s", all.Seconds()/took.Seconds(), runtime.NumCPU(), took.Seconds(), each(all))
+	text := fmt.Sprintf(
+		"%.2f of %d cores busy during %.1f s; a callback and a floor: %s",
+		all.Seconds()/took.Seconds(),
+		runtime.NumCPU(),
+		took.Seconds(),
+		each(all),
+	)
 	for _, name := range []string{"kube-apiserver", "htcd", "etcd", "bench"} {
 		text += fmt.Sprintf(", %s %s", name, each(used[name]))
 	}
 	return text
 }
 
-// callbacks measures how fast callbacks from 64 senders are accepted, for one HTCJob of n. The floor writes the same rows into a
-// table without index or trigger, with as many per commit as there are senders. The senders and HTTP alone are measured too:
-// the same posts to a server that reads them and answers.
+// callbacks measures how fast callbacks from 64 senders are accepted, for one HTCJob of n. The floor writes the same
+// rows into a table without index or trigger, with as many per commit as there are senders. The senders and HTTP alone
+// are measured too: the same posts to a server that reads them and answers.
 func callbacks(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	const senders = 64
 	data, err := p.dir("htcd", "data")
@@ -337,13 +365,18 @@ func callbacks(ctx context.Context, p *place, n int) (figures []figure, err erro
 		took, floor, bare = took+mine, floor+inserted, bare+posted
 	}
 	done()
-	return []figure{{ours: float64(n) / took.Seconds(), floor: float64(n) / floor.Seconds(), unit: "/s", aim: "0.5 and 5,000/s",
-		note: fmt.Sprintf("HTTP alone, with the same senders, %.0f /s", float64(n)/bare.Seconds())}}, nil
+	return []figure{
+		{ours: float64(n) / took.Seconds(), floor: float64(n) / floor.Seconds(), unit: "/s", aim: "0.5 and 5,000/s",
+			note: fmt.Sprintf("HTTP alone, with the same senders, %.0f /s", float64(n)/bare.Seconds())},
+	}, nil
 }
 
 // insertByHand writes rows, batch of them per commit.
 func insertByHand(ctx context.Context, conn *sql.Conn, from, to, batch int) error {
-	statement, err := conn.PrepareContext(ctx, `INSERT INTO procs VALUES ('large', ?, 4, '/data/staging', 1, ?, 0, 0, NULL, 'Completed', 'exit code 0', 'callback', 0, ?, 0)`)
+	statement, err := conn.PrepareContext(
+		ctx,
+		`INSERT INTO procs VALUES ('large', ?, 4, '/data/staging', 1, ?, 0, 0, NULL, 'Completed', 'exit code 0', 'callback', 0, ?, 0)`,
+	)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// usage is the CPU time of all processes of the lab, which has its own /proc, by program name. The time of a program's ended
-// children is under its name plus " children".
+// usage is the CPU time of all processes of the lab, which has its own /proc, by program name. The time of a program's
+// ended children is under its name plus " children".
 type usage map[string]time.Duration
 
 func cpuUsage() (usage, error) {
@@ -59,7 +59,10 @@ func (u usage) add(more usage) {
 
 // perItem prints, for each program, the milliseconds per item of n in the two halves of a row.
 func perItem(row string, ours, floor usage, n int) string {
-	names := slices.SortedFunc(maps.Keys(ours), func(a, b string) int { return cmp.Compare(ours[b]+floor[b], ours[a]+floor[a]) })
+	names := slices.SortedFunc(
+		maps.Keys(ours),
+		func(a, b string) int { return cmp.Compare(ours[b]+floor[b], ours[a]+floor[a]) },
+	)
 	lines := []string{fmt.Sprintf("\n| CPU of %s | ours [ms] | floor [ms] |", row), "|---|---|---|"}
 	total := [2]time.Duration{}
 	ms := func(d time.Duration) string {

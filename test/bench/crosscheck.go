@@ -16,8 +16,8 @@ import (
 // procsPerJob is how many procs each HTCJob of the cross-check has.
 const procsPerJob = 100
 
-// known makes n procs in HTCJobs of 100 that are in the schedd's queue and open in the ledger, and an htcd that checks every
-// period. The first pass is over when it returns.
+// known makes n procs in HTCJobs of 100 that are in the schedd's queue and open in the ledger, and an htcd that checks
+// every period. The first pass is over when it returns.
 func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int, error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -47,8 +47,8 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	return d, clusters, nil
 }
 
-// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, a minute earlier. The floor is one condor_q for all of
-// them between two passes.
+// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, a minute earlier. The
+// floor is one condor_q for all of them between two passes.
 func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, _, err := p.known(ctx, n, "60s")
 	if err != nil {
@@ -94,11 +94,18 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 	}
 	return []figure{
 		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "0.2x", note: "median of 4"},
-		{what: "memory growth", ours: (most - before) / 1e6, unit: "MB", aim: "50 MB", note: fmt.Sprintf("%.0f MB before", before/1e6)},
+		{
+			what: "memory growth",
+			ours: (most - before) / 1e6,
+			unit: "MB",
+			aim:  "50 MB",
+			note: fmt.Sprintf("%.0f MB before", before/1e6),
+		},
 	}, nil
 }
 
-// history measures a pass after n procs have left the queue. The floor asks the schedd for the same part of its history.
+// history measures a pass after n procs have left the queue. The floor asks the schedd for the same part of its
+// history.
 func history(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	var ours, asking, floor []time.Duration
 	for range 3 {
@@ -110,11 +117,14 @@ func history(ctx context.Context, p *place, n int) (figures []figure, err error)
 		p.tidy(ctx)
 	}
 	return []figure{{ours: median(ours), floor: median(floor), unit: "s", aim: "1.2x",
-		note: fmt.Sprintf("median of 3; for %.2f s of it a condor_q or condor_history ran: for the newest entry, the queue, and the history", median(asking))}}, nil
+		note: fmt.Sprintf(
+			"median of 3; for %.2f s of it a condor_q or condor_history ran: for the newest entry, the queue, and the history",
+			median(asking),
+		)}}, nil
 }
 
-// left removes n jobs from the queue and returns how long the next pass takes, how long HTCondor's tools ran during it, and how
-// long the same question takes before and after.
+// left removes n jobs from the queue and returns how long the next pass takes, how long HTCondor's tools ran during it,
+// and how long the same question takes before and after.
 func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, raw []time.Duration, err error) {
 	d, clusters, err := p.known(ctx, n, "60s")
 	if err != nil {
@@ -132,7 +142,16 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 	if err := p.removeAll(ctx); err != nil {
 		return 0, 0, nil, err
 	}
-	args := []string{"-name", p.schedd, "-backwards", "-json", "-attributes", schedd.Projection, "-constraint", schedd.ClusterConstraint(clusters...)}
+	args := []string{
+		"-name",
+		p.schedd,
+		"-backwards",
+		"-json",
+		"-attributes",
+		schedd.Projection,
+		"-constraint",
+		schedd.ClusterConstraint(clusters...),
+	}
 	if id := strings.Fields(newest); len(id) == 2 {
 		args = append(args, "-since", id[0]+"."+id[1])
 	}

@@ -88,8 +88,9 @@ func (d *diary) open() (open, unsent int) {
 	return open, unsent
 }
 
-// day sends n HTCJobs in 25 bursts to up to 200 namespaces, the next one as soon as all of the one before have ended or been deleted. At most 2 hours later all must have ended as
-// their kind does, once, and nothing may be left of them: not in Kubernetes, in HTCondor or in the ledger.
+// day sends n HTCJobs in 25 bursts to up to 200 namespaces, the next one as soon as all of the one before have ended or
+// been deleted. At most 2 hours later all must have ended as their kind does, once, and nothing may be left of them:
+// not in Kubernetes, in HTCondor or in the ledger.
 func day(ctx context.Context, p *place, n int) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Hour)
 	defer cancel()
@@ -119,7 +120,10 @@ func day(ctx context.Context, p *place, n int) (err error) {
 	}
 	defer stop()
 	go p.deleteIdle(ctx, d)
-	book, err := sql.Open("sqlite", "file:"+filepath.Join(data, "sqlite", "htcjobs.db")+"?mode=ro&_pragma=busy_timeout(10000)")
+	book, err := sql.Open(
+		"sqlite",
+		"file:"+filepath.Join(data, "sqlite", "htcjobs.db")+"?mode=ro&_pragma=busy_timeout(10000)",
+	)
 	if err != nil {
 		return err
 	}
@@ -141,7 +145,14 @@ func day(ctx context.Context, p *place, n int) (err error) {
 		if err := ends(ctx, book, ended, func(uid string) { quiet[uid] = unsent == 0 }); err != nil {
 			return err
 		}
-		list, err := p.core.CoreV1().RESTClient().Get().AbsPath("/apis/htc.cern.ch/v1alpha1/htcjobs").Param("limit", "1").DoRaw(ctx)
+		list, err := p.core.CoreV1().RESTClient().Get().AbsPath(
+			"/apis/htc.cern.ch/v1alpha1/htcjobs",
+		).Param(
+			"limit",
+			"1",
+		).DoRaw(
+			ctx,
+		)
 		if err != nil {
 			return err
 		}
@@ -159,7 +170,12 @@ func day(ctx context.Context, p *place, n int) (err error) {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d are open after %s: %w", open, time.Since(began).Round(time.Second), errors.Join(append(d.verdict(), ctx.Err())...))
+			return fmt.Errorf(
+				"%d are open after %s: %w",
+				open,
+				time.Since(began).Round(time.Second),
+				errors.Join(append(d.verdict(), ctx.Err())...),
+			)
 		case err := <-h.ended:
 			h.ended <- err
 			return fmt.Errorf("htcd ended: %w", err)
@@ -180,8 +196,21 @@ func day(ctx context.Context, p *place, n int) (err error) {
 		}
 	}
 	d.mu.Unlock()
-	fmt.Printf("\n%d HTCJobs of %d namespaces in %s; end to status outside of bursts: p50 %.3f s, p99 %.3f s (%d of them), aim 1 s; of all p99 %.3f s (%d)\n", n, len(namespaces),
-		time.Since(began).Round(time.Second), quantile(late, 0.5), quantile(late, 0.99), len(late), quantile(all, 0.99), len(all))
+	fmt.Printf(
+		"\n%d HTCJobs of %d namespaces in %s; end to status outside of bursts: p50 %.3f s, p99 %.3f s (%d of them), aim 1 s; of all p99 %.3f s (%d)\n",
+		n,
+		len(namespaces),
+		time.Since(
+			began,
+		).Round(
+			time.Second,
+		),
+		quantile(late, 0.5),
+		quantile(late, 0.99),
+		len(late),
+		quantile(all, 0.99),
+		len(all),
+	)
 	rising := judge(samples)
 	fmt.Println("rising:", strings.Join(rising, "; "))
 	if n >= 10_000 && len(rising) > 0 {
@@ -195,7 +224,11 @@ func day(ctx context.Context, p *place, n int) (err error) {
 
 func (p *place) namespaces(ctx context.Context, n int) (names []string, err error) {
 	for range n {
-		made, err := p.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "day-"}}, metav1.CreateOptions{})
+		made, err := p.core.CoreV1().Namespaces().Create(
+			ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "day-"}},
+			metav1.CreateOptions{},
+		)
 		if err != nil {
 			return names, err
 		}
@@ -225,7 +258,8 @@ func (p *place) deleteIdle(ctx context.Context, d *diary) {
 		select {
 		case key := <-d.idle:
 			namespace, name, _ := strings.Cut(key, "/")
-			if err := p.jobs.HTCJobs(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := p.jobs.HTCJobs(namespace).Delete(ctx, name, metav1.DeleteOptions{}); err != nil &&
+				!apierrors.IsNotFound(err) {
 				fmt.Println("delete", key, err)
 			}
 		case <-ctx.Done():
@@ -273,7 +307,8 @@ func (d *diary) verdict() (wrong []error) {
 // leftovers returns what HTCondor has twice, not at all, or still, and what the ledger still has.
 func (p *place) leftovers(ctx context.Context, d *diary, book *sql.DB) (wrong []error) {
 	var rows int
-	if err := book.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM htcjobs)`).Scan(&rows); err != nil || rows > 0 {
+	if err := book.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM htcjobs)`).Scan(&rows); err != nil ||
+		rows > 0 {
 		wrong = append(wrong, fmt.Errorf("the ledger still has %d rows (%v)", rows, err))
 	}
 	clusters := map[string][]string{}
@@ -287,7 +322,8 @@ func (p *place) leftovers(ctx context.Context, d *diary, book *sql.DB) (wrong []
 			return append(wrong, err)
 		}
 		for line := range strings.Lines(out) {
-			if uid, cluster, found := strings.Cut(strings.TrimSpace(line), " "); found && !slices.Contains(clusters[uid], cluster) {
+			if uid, cluster, found := strings.Cut(strings.TrimSpace(line), " "); found &&
+				!slices.Contains(clusters[uid], cluster) {
 				clusters[uid] = append(clusters[uid], cluster)
 			}
 		}

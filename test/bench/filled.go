@@ -40,7 +40,12 @@ func htcjob(name string, procs int) *v1alpha1.HTCJob {
 }
 
 // create creates n HTCJobs and returns them as stored.
-func (p *place) create(ctx context.Context, namespace, prefix string, n, procs int, change ...func(*v1alpha1.HTCJob)) ([]*v1alpha1.HTCJob, error) {
+func (p *place) create(
+	ctx context.Context,
+	namespace, prefix string,
+	n, procs int,
+	change ...func(*v1alpha1.HTCJob),
+) ([]*v1alpha1.HTCJob, error) {
 	made := make([]*v1alpha1.HTCJob, n)
 	err := inParallel(n, 16, func(i int) (err error) {
 		job := htcjob(fmt.Sprintf("%s-%05d", prefix, i), procs)
@@ -91,8 +96,10 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 						break
 					}
 					code := 0
-					err := tx.UpdateProc(ledger.Proc{UID: run.UID, Attempt: 1, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: 4,
-						ExitCode: &code, Reason: "Completed", Message: "exit code 0", Source: "crosscheck", Changed: now})
+					err := tx.UpdateProc(
+						ledger.Proc{UID: run.UID, Attempt: 1, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: 4,
+							ExitCode: &code, Reason: "Completed", Message: "exit code 0", Source: "crosscheck", Changed: now},
+					)
 					if err != nil {
 						return err
 					}
@@ -107,8 +114,8 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 	return nil
 }
 
-// inQueue puts a cluster into the schedd's queue for each HTCJob, with the tag of its first attempt and without files, and
-// returns their ids.
+// inQueue puts a cluster into the schedd's queue for each HTCJob, with the tag of its first attempt and without files,
+// and returns their ids.
 func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int) ([]int, error) {
 	ids := make([]int, len(jobs))
 	dir, err := p.dir("robot", "queue")

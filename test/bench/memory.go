@@ -80,7 +80,8 @@ func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 		note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)}}, nil
 }
 
-// memory measures htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the ledger's size.
+// memory measures htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the
+// ledger's size.
 func memory(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -133,8 +134,17 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	if err != nil {
 		return figures, err
 	}
-	return append(figures, figure{what: fmt.Sprintf("%d procs", n*procsPerJob), ours: size / 1e6, floor: float64(info.Size()) / 1e6, unit: "MB", aim: "600 MB",
-		note: fmt.Sprintf("at most %.0f MB; %.0f %% of a core at rest", most/1e6, 100*used)}), nil
+	return append(
+		figures,
+		figure{
+			what:  fmt.Sprintf("%d procs", n*procsPerJob),
+			ours:  size / 1e6,
+			floor: float64(info.Size()) / 1e6,
+			unit:  "MB",
+			aim:   "600 MB",
+			note:  fmt.Sprintf("at most %.0f MB; %.0f %% of a core at rest", most/1e6, 100*used),
+		},
+	), nil
 }
 
 // start measures from exec to ready with n rows in HTCJobs of 100 procs. The floor opens and scans the file.
@@ -190,7 +200,10 @@ func scan(ctx context.Context, path string, want int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	rows, err := db.QueryContext(ctx, `SELECT htcjobName, jobId, status, tempDir, proc, jobStatus, exitCode, reason, message, source, changed FROM htcjobs`)
+	rows, err := db.QueryContext(
+		ctx,
+		`SELECT htcjobName, jobId, status, tempDir, proc, jobStatus, exitCode, reason, message, source, changed FROM htcjobs`,
+	)
 	if err != nil {
 		return err
 	}
@@ -213,8 +226,8 @@ func scan(ctx context.Context, path string, want int) (err error) {
 	return rows.Err()
 }
 
-// requests counts the requests to the apiserver per HTCJob from its creation to its end, by the apiserver's own count, minus
-// this program's requests; without and with deploy/components/finalizer.
+// requests counts the requests to the apiserver per HTCJob from its creation to its end, by the apiserver's own count,
+// minus this program's requests; without and with deploy/components/finalizer.
 func requests(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	plain, err := p.requestsOf(ctx, "run", n)
 	if err != nil {
@@ -249,7 +262,9 @@ func (p *place) withFinalizer(ctx context.Context) error {
 	if err := errors.Join(yaml.Unmarshal([]byte(parts[0]), &policy), yaml.Unmarshal([]byte(parts[1]), &binding)); err != nil {
 		return err
 	}
-	binding.Spec.MatchResources = &admission.MatchResources{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.ours}}}
+	binding.Spec.MatchResources = &admission.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": p.ours}},
+	}
 	api := p.core.AdmissionregistrationV1()
 	if _, err := api.MutatingAdmissionPolicies().Create(ctx, &policy, metav1.CreateOptions{}); err != nil {
 		return err
@@ -330,7 +345,15 @@ func (p *place) requestsOf(ctx context.Context, name string, n int, flags ...str
 		}
 	}
 	slices.Sort(words)
-	return figure{ours: float64(sum) / float64(n), unit: "requests", aim: "4", note: strings.Join(words, ", ")}, p.deleteAll(ctx, p.ours)
+	return figure{
+			ours: float64(sum) / float64(n),
+			unit: "requests",
+			aim:  "4",
+			note: strings.Join(words, ", "),
+		}, p.deleteAll(
+			ctx,
+			p.ours,
+		)
 }
 
 // counted reads apiserver_request_total for the resources that htcd uses.

@@ -16,7 +16,11 @@ import (
 )
 
 // untilJob waits until an HTCJob of ours is as wanted.
-func (p *place) untilJob(ctx context.Context, name, what string, is func(*v1alpha1.HTCJob) bool) (*v1alpha1.HTCJob, error) {
+func (p *place) untilJob(
+	ctx context.Context,
+	name, what string,
+	is func(*v1alpha1.HTCJob) bool,
+) (*v1alpha1.HTCJob, error) {
 	there := make(chan *v1alpha1.HTCJob, 1)
 	stop, err := p.follow(ctx, p.ours, func(job *v1alpha1.HTCJob) {
 		if job.Name == name && is(job) {
@@ -38,8 +42,9 @@ func (p *place) untilJob(ctx context.Context, name, what string, is func(*v1alph
 	}
 }
 
-// outputs compares how long htcd takes to fetch the output of n jobs that have ended, 100 KB each, with condor_transfer_data of the same jobs, each
-// into a directory of its own. An htcd that may use no space waits for their end.
+// outputs compares how long htcd takes to fetch the output of n jobs that have ended, 100 KB each, with
+// condor_transfer_data of the same jobs, each into a directory of its own. An htcd that may use no space waits for
+// their end.
 func outputs(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Hour)
 	defer cancel()
@@ -56,7 +61,12 @@ func outputs(ctx context.Context, p *place, n int) (figures []figure, err error)
 	if _, err := p.jobs.HTCJobs(p.ours).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		return nil, errors.Join(err, d.stop())
 	}
-	job, err = p.untilJob(ctx, job.Name, "at its end", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
+	job, err = p.untilJob(
+		ctx,
+		job.Name,
+		"at its end",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() },
+	)
 	if err = errors.Join(err, d.stop()); err != nil {
 		return nil, err
 	}
@@ -78,7 +88,15 @@ func outputs(ctx context.Context, p *place, n int) (figures []figure, err error)
 		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 	})
 	took := time.Since(began) - ready
-	return []figure{{ours: took.Seconds(), floor: raw.Seconds(), unit: "s", aim: "1.2x", note: "from readiness to the condition OutputFetched; one condor_transfer_data"}}, err
+	return []figure{
+		{
+			ours:  took.Seconds(),
+			floor: raw.Seconds(),
+			unit:  "s",
+			aim:   "1.2x",
+			note:  "from readiness to the condition OutputFetched; one condor_transfer_data",
+		},
+	}, err
 }
 
 // transferRaw fetches the output of a cluster as its account, by hand.

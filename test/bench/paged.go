@@ -70,8 +70,8 @@ func paged(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	}, nil
 }
 
-// questioners watches htcd's commands until ctx ends. It returns the largest size of any one of them, and of htcd and its
-// commands together.
+// questioners watches htcd's commands until ctx ends. It returns the largest size of any one of them, and of htcd and
+// its commands together.
 func (d *daemon) questioners(ctx context.Context) (most [2]float64) {
 	for ctx.Err() == nil {
 		sum, err := d.status("VmRSS")

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pinned measures submits with HTCondor's daemons and tools on one core and everything else, htcd included, on another: neither half can take
-// time from the other. The floor's tools run on the same core.
+// pinned measures submits with HTCondor's daemons and tools on one core and everything else, htcd included, on another:
+// neither half can take time from the other. The floor's tools run on the same core.
 func pinned(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	var all unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -70,7 +70,8 @@ func pinned(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	return figures, err
 }
 
-// pin has HTCondor's daemons run on some cores and all other processes of the lab on others. What they start inherits it.
+// pin has HTCondor's daemons run on some cores and all other processes of the lab on others. What they start inherits
+// it.
 func pin(condor, others *unix.CPUSet) error {
 	all, err := programs()
 	if err != nil {

@@ -63,7 +63,11 @@ func newPlace(ctx context.Context, running *lab.Lab, results string) (*place, er
 		return nil, err
 	}
 	for _, namespace := range []*string{&p.ours, &p.other} {
-		made, err := p.core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+		made, err := p.core.CoreV1().Namespaces().Create(
+			ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}},
+			metav1.CreateOptions{},
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +221,13 @@ func (p *place) command(ctx context.Context, account, dir, name string, args ...
 }
 
 // as runs a command and returns its output. With discard the output goes to /dev/null.
-func (p *place) as(ctx context.Context, account, dir string, discard *os.File, name string, args ...string) (string, error) {
+func (p *place) as(
+	ctx context.Context,
+	account, dir string,
+	discard *os.File,
+	name string,
+	args ...string,
+) (string, error) {
 	cmd, err := p.command(ctx, account, dir, name, args...)
 	if err != nil {
 		return "", err

@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// mix is what a soak sends, one after another: HTCJobs that succeed and fail, have several jobs, are refused, are held, and are
-// deleted while they wait.
+// mix is what a soak sends, one after another: HTCJobs that succeed and fail, have several jobs, are refused, are held,
+// and are deleted while they wait.
 var mix = []struct {
 	procs  int
 	source string
@@ -49,7 +49,17 @@ type sample struct {
 const sampleHead = "| minute | RSS [MB] | file handles | goroutines | ledger [MB] | etcd [MB] | HTCJobs | load |\n|---|---|---|---|---|---|---|---|"
 
 func (s sample) line(jobs string) string {
-	return fmt.Sprintf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %s | %s |", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.etcd, jobs, load())
+	return fmt.Sprintf(
+		"| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %s | %s |",
+		s.at.Minutes(),
+		s.rss,
+		s.files,
+		s.goroutines,
+		s.ledger,
+		s.etcd,
+		jobs,
+		load(),
+	)
 }
 
 // quantities lists what is judged, and by how much each may grow regardless of the share: small values vary by chance.
@@ -64,8 +74,8 @@ var quantities = []struct {
 	{"ledger [MB]", func(s sample) float64 { return s.ledger }, 0.5},
 }
 
-// soak sends the mix for a time and fails if htcd has not levelled off, i.e. if the last third of the samples is higher than
-// the second.
+// soak sends the mix for a time and fails if htcd has not levelled off, i.e. if the last third of the samples is higher
+// than the second.
 func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -152,7 +162,15 @@ func (p *place) sample(ctx context.Context, d *daemon, data string, at time.Dura
 	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return sample{}, err
 	}
-	return sample{at, rss / 1e6, float64(files), float64(goroutines), float64(info.Size()) / 1e6, float64(len(list)), etcd / 1e6}, nil
+	return sample{
+		at,
+		rss / 1e6,
+		float64(files),
+		float64(goroutines),
+		float64(info.Size()) / 1e6,
+		float64(len(list)),
+		etcd / 1e6,
+	}, nil
 }
 
 // etcd returns how many bytes of etcd's file are in use.
@@ -174,8 +192,8 @@ func (p *place) etcd(ctx context.Context) (bytes float64, err error) {
 	return bytes, err
 }
 
-// judge returns what has not levelled off: quantities whose median in the last third is more than a tenth, and more than the
-// slack, above that in the second third. The first third is for warming up.
+// judge returns what has not levelled off: quantities whose median in the last third is more than a tenth, and more
+// than the slack, above that in the second third. The first third is for warming up.
 func judge(samples []sample) []string {
 	third := len(samples) / 3
 	if third == 0 {

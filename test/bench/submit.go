@@ -29,7 +29,12 @@ func (p *place) stage(n, procs int, items ...string) ([]string, error) {
 			return nil, err
 		}
 		s, err := schedd.Description{
-			Tag: schedd.Tag{UID: fmt.Sprintf("raw-%d", i), Attempt: 1, Namespace: p.other, Name: "raw"}, BatchName: "raw", Queue: procs,
+			Tag: schedd.Tag{
+				UID:       fmt.Sprintf("raw-%d", i),
+				Attempt:   1,
+				Namespace: p.other,
+				Name:      "raw",
+			}, BatchName: "raw", Queue: procs,
 			Options: "requirements = false\n", Image: fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry), Command: "bash", Source: "exit 0\n",
 			Items: items, CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
 		}.Render()
@@ -54,7 +59,12 @@ func (p *place) submitRaw(ctx context.Context, dirs []string, atOnce int) (time.
 }
 
 // submitOurs creates HTCJobs and waits until the status of every one has its ids.
-func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int, change ...func(*v1alpha1.HTCJob)) (time.Duration, error) {
+func (p *place) submitOurs(
+	ctx context.Context,
+	prefix string,
+	n, procs int,
+	change ...func(*v1alpha1.HTCJob),
+) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
@@ -148,7 +158,15 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 	done()
 	fmt.Println(perItem("one of submits", used[0], used[1], len(turns)*n))
 	fastest := quantile(took, 0)
-	return []figure{{ours: float64(n) / fastest, floor: best, unit: "/s", aim: "0.70", note: fmt.Sprintf("best of 3 each; raw with %d at once", atOnce)}}, nil
+	return []figure{
+		{
+			ours:  float64(n) / fastest,
+			floor: best,
+			unit:  "/s",
+			aim:   "0.70",
+			note:  fmt.Sprintf("best of 3 each; raw with %d at once", atOnce),
+		},
+	}, nil
 }
 
 // largeQueue compares one HTCJob of n with one raw condor_submit -spool of n.
@@ -177,7 +195,9 @@ func largeQueue(ctx context.Context, p *place, n int) (figures []figure, err err
 		ours = append(ours, mine)
 	}
 	done()
-	return []figure{{ours: quantile(ours, 0), floor: quantile(floor, 0), unit: "s", aim: "1.05x", note: "best of 2 each"}}, nil
+	return []figure{
+		{ours: quantile(ours, 0), floor: quantile(floor, 0), unit: "s", aim: "1.05x", note: "best of 2 each"},
+	}, nil
 }
 
 // manyItems compares one HTCJob of n items, which are in a table, with one of as many jobs without, and with raw
@@ -189,7 +209,10 @@ func manyItems(ctx context.Context, p *place, n int) (figures []figure, err erro
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	texts := make([]string, n)
-	table := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "points"}, Data: map[string]string{"points.csv": "ENERGY,SEED\n"}}
+	table := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "points"},
+		Data:       map[string]string{"points.csv": "ENERGY,SEED\n"},
+	}
 	for i := range texts {
 		texts[i] = fmt.Sprintf("ENERGY=13000\nSEED=%d\n", i)
 		table.Data["points.csv"] += fmt.Sprintf("13000,%d\n", i)
@@ -237,7 +260,14 @@ func manyItems(ctx context.Context, p *place, n int) (figures []figure, err erro
 	const note = "best of 2 each"
 	return []figure{
 		{what: "beside a plain condor_submit", ours: best("table"), floor: best("floor"), unit: "s", note: note},
-		{what: "beside condor_submit of the same files", ours: best("table"), floor: best("rawitems"), unit: "s", aim: "1.05x", note: note},
+		{
+			what:  "beside condor_submit of the same files",
+			ours:  best("table"),
+			floor: best("rawitems"),
+			unit:  "s",
+			aim:   "1.05x",
+			note:  note,
+		},
 		{what: "beside queue: n", ours: best("table"), floor: best("plain"), unit: "s", aim: "1.05x", note: note},
 	}, nil
 }
@@ -271,7 +301,14 @@ func fair(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return []figure{{ours: quantile(waits, 1), unit: "s", aim: "2 s", note: fmt.Sprintf("longest of 5, one after the other; %d of the others had no ids yet after that", list)}}, nil
+	return []figure{
+		{
+			ours: quantile(waits, 1),
+			unit: "s",
+			aim:  "2 s",
+			note: fmt.Sprintf("longest of 5, one after the other; %d of the others had no ids yet after that", list),
+		},
+	}, nil
 }
 
 // waiting returns how many HTCJobs of the other namespace have no ids.

@@ -12,8 +12,9 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// whole takes one HTCJob of n jobs, which never start, through its life: its submission beside one condor_submit -spool; its end, when somebody removes all jobs from the
-// queue, and its deletion, together beside how long the schedd alone needs to remove as many; and how much memory htcd had at most.
+// whole takes one HTCJob of n jobs, which never start, through its life: its submission beside one condor_submit
+// -spool; its end, when somebody removes all jobs from the queue, and its deletion, together beside how long the schedd
+// alone needs to remove as many; and how much memory htcd had at most.
 func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()

@@ -16,9 +16,10 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// workflow compares an HTCWorkflow of n nodes with the same DAG sent by condor_submit_dag: sequences of two steps, of which the
-// second begins after the first. Each node runs one script in the same image. The floor's nodes run apptainer themselves: no wrapper,
-// no callback, no directories of their own; its DAGMan has the same settings. Both are measured until the last node has ended.
+// workflow compares an HTCWorkflow of n nodes with the same DAG sent by condor_submit_dag: sequences of two steps, of
+// which the second begins after the first. Each node runs one script in the same image. The floor's nodes run apptainer
+// themselves: no wrapper, no callback, no directories of their own; its DAGMan has the same settings. Both are measured
+// until the last node has ended.
 func workflow(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, err := p.working(ctx, "--reconcile-schedule=@every 1m")
 	if err != nil {
@@ -58,13 +59,32 @@ func workflow(ctx context.Context, p *place, n int) (figures []figure, err error
 		used[0].add(after.since(between))
 		used[1].add(between.since(before))
 		ours, floor = append(ours, mine.ended), append(floor, raw)
-		figures = append(figures, figure{what: "output fetched after the end", ours: (mine.fetched - mine.ended).Seconds(), unit: "s", note: "load " + load()},
-			figure{what: "status writes per second", ours: float64(mine.writes) / mine.fetched.Seconds(), unit: "/s", aim: "1 /s"})
+		figures = append(
+			figures,
+			figure{
+				what: "output fetched after the end",
+				ours: (mine.fetched - mine.ended).Seconds(),
+				unit: "s",
+				note: "load " + load(),
+			},
+			figure{
+				what: "status writes per second",
+				ours: float64(mine.writes) / mine.fetched.Seconds(),
+				unit: "/s",
+				aim:  "1 /s",
+			},
+		)
 	}
 	fmt.Println(perItem("one node", used[0], used[1], turns*n))
 	took, best := quantile(ours, 0), quantile(floor, 0)
 	return append(figures, figure{ours: took, floor: best, unit: "s", aim: "1.2x",
-		note: fmt.Sprintf("%.3g nodes/s, floor %.3g; best of %d each; load %s", float64(n)/took, float64(n)/best, turns, load())}), nil
+		note: fmt.Sprintf(
+			"%.3g nodes/s, floor %.3g; best of %d each; load %s",
+			float64(n)/took,
+			float64(n)/best,
+			turns,
+			load(),
+		)}), nil
 }
 
 // twoSteps is a workflow of n nodes.
@@ -104,7 +124,11 @@ func (p *place) byWorkflow(ctx context.Context, name string, n int) (course, err
 }
 
 // watched creates a workflow and follows it until it is as wanted.
-func (p *place) watched(ctx context.Context, w *v1alpha1.HTCWorkflow, is func(*v1alpha1.HTCWorkflow, course) (bool, error)) (c course, err error) {
+func (p *place) watched(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	is func(*v1alpha1.HTCWorkflow, course) (bool, error),
+) (c course, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Hour)
 	defer cancel()
 	flows := p.jobs.Workflows(p.ours)
@@ -115,7 +139,10 @@ func (p *place) watched(ctx context.Context, w *v1alpha1.HTCWorkflow, is func(*v
 	}
 	version := made.ResourceVersion
 	for {
-		changes, err := flows.Watch(ctx, metav1.ListOptions{ResourceVersion: version, FieldSelector: "metadata.name=" + w.Name})
+		changes, err := flows.Watch(
+			ctx,
+			metav1.ListOptions{ResourceVersion: version, FieldSelector: "metadata.name=" + w.Name},
+		)
 		if err != nil {
 			return c, err
 		}
@@ -150,7 +177,9 @@ func (c *course) see(w *v1alpha1.HTCWorkflow, after time.Duration) {
 		c.ended = after
 	}
 	for _, condition := range w.Status.Conditions {
-		if condition.Type == v1alpha1.ConditionOutputFetched && condition.Status == metav1.ConditionTrue && w.Status.Phase.Terminal() && c.fetched == 0 {
+		if condition.Type == v1alpha1.ConditionOutputFetched && condition.Status == metav1.ConditionTrue &&
+			w.Status.Phase.Terminal() &&
+			c.fetched == 0 {
 			c.fetched = after
 		}
 	}
@@ -163,9 +192,12 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 		return 0, err
 	}
 	files := map[string]string{
-		"node.sh": fmt.Sprintf("#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n"+
-			"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n"+
-			"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" docker://127.0.0.1:%d/centos bash ./script\n", p.world.Ports.Registry),
+		"node.sh": fmt.Sprintf(
+			"#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n"+
+				"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n"+
+				"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" docker://127.0.0.1:%d/centos bash ./script\n",
+			p.world.Ports.Registry,
+		),
 		"script": "echo done\n",
 		"node.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
 			"output = $(n).out\nerror = $(n).err\nnotification = Never\nqueue\n",
@@ -173,7 +205,18 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 	}
 	var b strings.Builder
 	for i := n/2 - 1; i >= 0; i-- {
-		fmt.Fprintf(&b, "JOB A%d node.sub\nVARS A%d n=\"a%d\"\nJOB B%d node.sub\nVARS B%d n=\"b%d\"\nPARENT A%d CHILD B%d\n", i, i, i, i, i, i, i, i)
+		fmt.Fprintf(
+			&b,
+			"JOB A%d node.sub\nVARS A%d n=\"a%d\"\nJOB B%d node.sub\nVARS B%d n=\"b%d\"\nPARENT A%d CHILD B%d\n",
+			i,
+			i,
+			i,
+			i,
+			i,
+			i,
+			i,
+			i,
+		)
 	}
 	files["flow.dag"] = b.String()
 	for name, text := range files {
@@ -185,8 +228,22 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 		return 0, err
 	}
 	began := time.Now()
-	out, err := p.as(ctx, "robot", dir, nil, "condor_submit_dag", "-notification", "never", "-maxidle", "1000", "-config", "flow.config",
-		"-insert_env", "_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS", "flow.dag")
+	out, err := p.as(
+		ctx,
+		"robot",
+		dir,
+		nil,
+		"condor_submit_dag",
+		"-notification",
+		"never",
+		"-maxidle",
+		"1000",
+		"-config",
+		"flow.config",
+		"-insert_env",
+		"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS",
+		"flow.dag",
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -221,8 +278,8 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 	return took, nil
 }
 
-// manyNodes has an HTCWorkflow of n nodes sent, all of which that can be are put into the queue by DAGMan, and removes it. The floor of a
-// cross-check is one condor_q for all of them.
+// manyNodes has an HTCWorkflow of n nodes sent, all of which that can be are put into the queue by DAGMan, and removes
+// it. The floor of a cross-check is one condor_q for all of them.
 func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, err := p.working(ctx, "--reconcile-schedule=@every 1m")
 	if err != nil {
@@ -254,7 +311,14 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 	}
 	say := func(f figure) { figures = append(figures, f) }
 	say(figure{what: "created to sent", ours: c.sent.Seconds(), unit: "s", note: "load " + load()})
-	say(figure{what: "sent to all idle, as the status has it", ours: (queued - c.sent).Seconds(), unit: "s", note: fmt.Sprintf("%.3g /s by DAGMan", float64(n)/(queued-c.sent).Seconds())})
+	say(
+		figure{
+			what: "sent to all idle, as the status has it",
+			ours: (queued - c.sent).Seconds(),
+			unit: "s",
+			note: fmt.Sprintf("%.3g /s by DAGMan", float64(n)/(queued-c.sent).Seconds()),
+		},
+	)
 	say(figure{what: "status writes per second", ours: float64(c.writes) / queued.Seconds(), unit: "/s", aim: "1 /s"})
 	say(figure{what: "object", ours: float64(c.largest) / 1000, unit: "kB", aim: "100 kB"})
 	if _, err := p.as(ctx, "admin", "", nil, "condor_hold", "-constraint", fmt.Sprintf("HTCNode < %d", max(n/100, 1))); err != nil {
@@ -275,7 +339,16 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 	if err != nil {
 		return figures, err
 	}
-	say(figure{what: "cross-check of nodes, 1 % held, median of 3", ours: quantile(took, .5), floor: raw.Seconds(), unit: "s", aim: "0.2x", note: "load " + load()})
+	say(
+		figure{
+			what:  "cross-check of nodes, 1 % held, median of 3",
+			ours:  quantile(took, .5),
+			floor: raw.Seconds(),
+			unit:  "s",
+			aim:   "0.2x",
+			note:  "load " + load(),
+		},
+	)
 	say(figure{what: "the slowest", ours: quantile(took, 1), floor: raw.Seconds(), unit: "s"})
 	began = time.Now()
 	if err := p.jobs.Workflows(p.ours).Delete(ctx, w.Name, metav1.DeleteOptions{}); err != nil {
@@ -296,7 +369,18 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 		}
 	}
 	say(figure{what: "deleted to gone", ours: time.Since(began).Seconds(), unit: "s", note: "load " + load()})
-	out, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-constraint", "HTCWorkflowUID =!= undefined", "-af", "ClusterId")
+	out, err := p.as(
+		ctx,
+		"admin",
+		"",
+		nil,
+		"condor_q",
+		"-allusers",
+		"-constraint",
+		"HTCWorkflowUID =!= undefined",
+		"-af",
+		"ClusterId",
+	)
 	if err != nil {
 		return figures, err
 	}

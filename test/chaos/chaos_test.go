@@ -25,8 +25,8 @@ var (
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
 )
 
-// settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in which a
-// half-spooled cluster might still be completed.
+// settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in
+// which a half-spooled cluster might still be completed.
 const settling = 3 * time.Minute
 
 func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
@@ -39,7 +39,13 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	}
 	p := newPlayer(t, began)
 	plan := NewPlan(*seed, *trials)
-	say("CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s", *seed, *trials, len(plan.Disturbances), stepsFile(p.Lab))
+	say(
+		"CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s",
+		*seed,
+		*trials,
+		len(plan.Disturbances),
+		stepsFile(p.Lab),
+	)
 
 	telling, stop := context.WithCancel(t.Context())
 	told := make(chan struct{})
@@ -91,7 +97,13 @@ func newPlayer(t *testing.T, began time.Time) *Player {
 		Lab: running, Jobs: jobs, Core: core, Namespace: namespace.Name,
 		Log: func(format string, args ...any) {
 			now := time.Now()
-			fmt.Fprintf(steps, "%s [%7.2fs] %s\n", now.UTC().Format(time.RFC3339Nano), now.Sub(began).Seconds(), fmt.Sprintf(format, args...))
+			fmt.Fprintf(
+				steps,
+				"%s [%7.2fs] %s\n",
+				now.UTC().Format(time.RFC3339Nano),
+				now.Sub(began).Seconds(),
+				fmt.Sprintf(format, args...),
+			)
 		},
 	}
 	t.Cleanup(func() {
@@ -197,8 +209,8 @@ func explain(p *Player, e Evidence, findings []Finding) {
 	}
 }
 
-// untilRest looks until nothing has moved twice, some time apart, since only then would a second submission show; or until what moves
-// has not become less for too long.
+// untilRest looks until nothing has moved twice, some time apart, since only then would a second submission show; or
+// until what moves has not become less for too long.
 func untilRest(ctx context.Context, say func(string, ...any), look func() (moving, err error)) error {
 	quiet, least, said := 0, math.MaxInt, time.Time{}
 	for deadline := time.Now(); ; {

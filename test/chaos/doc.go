@@ -1,7 +1,7 @@
-// Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random, htcd's
-// volume is nearly full, an older ledger is restored and somebody else has a job with a huge HoldReason. Then it repairs
-// everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says, and what was fetched
-// with what the jobs left.
+// Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random,
+// htcd's volume is nearly full, an older ledger is restored and somebody else has a job with a huge HoldReason. Then it
+// repairs everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says, and what
+// was fetched with what the jobs left.
 //
 // One seed determines what happens, and in which order:
 //
@@ -15,8 +15,8 @@
 //	                     │
 //	                  table.go     per shape
 //
-// The files workflow*.go do the same for HTCWorkflows, with the disturbances above that do not damage htcd's volume, and with DAGMan being
-// killed. Their judge compares node by node.
+// The files workflow*.go do the same for HTCWorkflows, with the disturbances above that do not damage htcd's volume,
+// and with DAGMan being killed. Their judge compares node by node.
 //
 // The judges read HTCondor's ads themselves and share no code with htcd, whose reading is being tested.
 package chaos

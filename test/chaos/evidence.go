@@ -38,7 +38,9 @@ func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace st
 		return e, err
 	}
 	err = rows(ctx, l, &e.Rows, fmt.Sprintf(
-		`SELECT r.uid, r.attempt, p.proc, p.status, p.reason, p.source FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.namespace = '%s'`, namespace))
+		`SELECT r.uid, r.attempt, p.proc, p.status, p.reason, p.source FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.namespace = '%s'`,
+		namespace,
+	))
 	if err != nil {
 		return e, err
 	}
@@ -54,10 +56,21 @@ const wholeArchive = `cd "$1" && mkdir -p "$2" && for try in 1 2 3 4 5 6 7 8 9 1
 done
 tar -c "$2"`
 
-// kept reads all files that htcd has fetched for the HTCJobs (store out) or HTCWorkflows (store workflows) of the namespace.
+// kept reads all files that htcd has fetched for the HTCJobs (store out) or HTCWorkflows (store workflows) of the
+// namespace.
 func kept(ctx context.Context, l *lab.Lab, store, namespace string) (map[string]string, error) {
 	files := map[string]string{}
-	text, err := l.RunAs(ctx, "root", "sh", "-c", wholeArchive, "sh", l.Path("htcd", "data", store), namespace, "/tmp/"+namespace+".tar")
+	text, err := l.RunAs(
+		ctx,
+		"root",
+		"sh",
+		"-c",
+		wholeArchive,
+		"sh",
+		l.Path("htcd", "data", store),
+		namespace,
+		"/tmp/"+namespace+".tar",
+	)
 	if err != nil {
 		return nil, err
 	}

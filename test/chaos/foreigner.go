@@ -24,14 +24,19 @@ const foreign = `HTCJobUID == "foreign"`
 // send sends such a job as alice.
 func (p *Player) send(ctx context.Context) error {
 	const times = 275
-	description := fmt.Sprintf(bigAd, strings.Repeat("x", 62_000), strings.TrimSuffix(strings.Repeat("Big, ", times), ", "))
+	description := fmt.Sprintf(
+		bigAd,
+		strings.Repeat("x", 62_000),
+		strings.TrimSuffix(strings.Repeat("Big, ", times), ", "),
+	)
 	return p.until(ctx, func() error {
 		_, err := p.Lab.RunInput(ctx, description, "lab", "as", "alice", "sh", "-c", "cd /tmp && condor_submit -spool -terse")
 		return err
 	})
 }
 
-// remove removes all of them. Their reasons must not get into the history: HTCondor discards its oldest part after some MB.
+// remove removes all of them. Their reasons must not get into the history: HTCondor discards its oldest part after some
+// MB.
 func (p *Player) remove(ctx context.Context) error {
 	return p.until(context.WithoutCancel(ctx), func() error {
 		_, err := p.Lab.RunAs(ctx, "alice", "sh", "-c",

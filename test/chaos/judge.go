@@ -37,7 +37,8 @@ type Evidence struct {
 	Runs    []Run
 	Rows    []Row
 	Staged  []string // names of the directories, UID-ATTEMPT
-	// Kept has the contents of the files that htcd has fetched, by NAME/ATTEMPT/PROC/FILE. It is nil until all have settled.
+	// Kept has the contents of the files that htcd has fetched, by NAME/ATTEMPT/PROC/FILE. It is nil until all have
+	// settled.
 	Kept map[string]string
 }
 
@@ -107,8 +108,8 @@ func (a Ad) done() bool {
 
 func (a Ad) alive() bool { return a.Queued && a.JobStatus != removed && a.JobStatus != completed }
 
-// halfSpooled reports whether the job's files never arrived, so that it does not represent a run, unless it was started all
-// the same.
+// halfSpooled reports whether the job's files never arrived, so that it does not represent a run, unless it was started
+// all the same.
 func (a Ad) halfSpooled() bool {
 	return a.JobStatus == removed && a.NumJobStarts == 0 &&
 		(strings.HasPrefix(a.RemoveReason, "Staging of job files failed") || strings.HasPrefix(a.RemoveReason, "htcd: never completely spooled"))
@@ -141,8 +142,19 @@ func (a Ad) String() string {
 	if a.Queued {
 		place = "queue"
 	}
-	return fmt.Sprintf("%d.%d attempt %d in the %s: status %d, last %d, exit code %s, starts %d, %q %q",
-		a.ClusterID, a.ProcID, a.Attempt, place, a.JobStatus, a.LastJobStatus, code, a.NumJobStarts, a.RemoveReason, a.HoldReason)
+	return fmt.Sprintf(
+		"%d.%d attempt %d in the %s: status %d, last %d, exit code %s, starts %d, %q %q",
+		a.ClusterID,
+		a.ProcID,
+		a.Attempt,
+		place,
+		a.JobStatus,
+		a.LastJobStatus,
+		code,
+		a.NumJobStarts,
+		a.RemoveReason,
+		a.HoldReason,
+	)
 }
 
 // Run is a row of the ledger's table runs.
@@ -248,8 +260,8 @@ func (t *trialOf) wholeClusters() map[int][]int {
 	return whole
 }
 
-// doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended or some of its jobs run again: otherwise another
-// attempt could hide a doubled cluster.
+// doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended or some of its
+// jobs run again: otherwise another attempt could hide a doubled cluster.
 func (t *trialOf) doubled(whole map[int][]int) {
 	specs, clusters := 0, 0
 	if !t.Trial.Shape.Spec.refused() {
@@ -307,7 +319,8 @@ func (t *trialOf) alive() {
 }
 
 func (t *trialOf) refused(job v1alpha1.HTCJob) {
-	if got, want := counts(job), fmt.Sprint([]int{0, 0, t.spec().Queue}); got != want || job.Status.Phase != v1alpha1.PhaseFailed {
+	if got, want := counts(job), fmt.Sprint([]int{0, 0, t.spec().Queue}); got != want ||
+		job.Status.Phase != v1alpha1.PhaseFailed {
 		t.find(Wrong, "refused, but %s %s instead of %s", job.Status.Phase, got, want)
 	}
 	for _, dir := range t.e.Staged {
@@ -317,7 +330,8 @@ func (t *trialOf) refused(job v1alpha1.HTCJob) {
 	}
 }
 
-// compare checks the ledger's rows and the object against the ads, proc by proc, and the ads against what the script does.
+// compare checks the ledger's rows and the object against the ads, proc by proc, and the ads against what the script
+// does.
 func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	spec, attempt := t.spec(), int(job.Status.Attempt)
 	ads, sent := t.newest(attempt, cluster)
@@ -346,7 +360,16 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 			failed++
 		}
 		if row := rows[proc]; row.Status != is {
-			t.find(Wrong, "proc %d has status %d (%s, by %s) instead of %d; job %s", proc, row.Status, row.Reason, row.Source, is, ad)
+			t.find(
+				Wrong,
+				"proc %d has status %d (%s, by %s) instead of %d; job %s",
+				proc,
+				row.Status,
+				row.Reason,
+				row.Source,
+				is,
+				ad,
+			)
 		}
 		if ad.halfSpooled() { // the schedd was killed before it had marked all procs of the cluster as spooled
 			if reason := rows[proc].Reason; reason != "StagingFailed" {

@@ -16,7 +16,17 @@ import (
 func sound() Evidence {
 	spec := Spec{Queue: 2, Source: "exit $(( 3 * $1 ))", Codes: []int{0, 3}}
 	ad := func(proc, code int) Ad {
-		return Ad{Queued: true, ClusterID: 8, ProcID: proc, JobStatus: completed, ExitBySignal: new(false), ExitCode: &code, NumJobStarts: 1, UID: "u", Attempt: 1}
+		return Ad{
+			Queued:       true,
+			ClusterID:    8,
+			ProcID:       proc,
+			JobStatus:    completed,
+			ExitBySignal: new(false),
+			ExitCode:     &code,
+			NumJobStarts: 1,
+			UID:          "u",
+			Attempt:      1,
+		}
 	}
 	return Evidence{
 		Sent: []Sent{{Trial: Trial{Name: "trial-000", Shape: Shape{Name: "two", Spec: spec, Edited: &spec}}, UID: "u"}},
@@ -26,9 +36,12 @@ func sound() Evidence {
 				Phase: v1alpha1.PhaseFailed, Attempt: 1, ObservedGeneration: 1, ClusterID: 8, Succeeded: 1, Failed: 1, JobID: []string{"8.0", "8.1"},
 			},
 		}},
-		Ads:    []Ad{ad(0, 0), ad(1, 3)},
-		Runs:   []Run{{UID: "u", Attempt: 1, Generation: 1, State: "Submitted", Cluster: 8}},
-		Rows:   []Row{{UID: "u", Attempt: 1, Proc: 0, Status: rowSucceeded}, {UID: "u", Attempt: 1, Proc: 1, Status: rowFailed}},
+		Ads:  []Ad{ad(0, 0), ad(1, 3)},
+		Runs: []Run{{UID: "u", Attempt: 1, Generation: 1, State: "Submitted", Cluster: 8}},
+		Rows: []Row{
+			{UID: "u", Attempt: 1, Proc: 0, Status: rowSucceeded},
+			{UID: "u", Attempt: 1, Proc: 1, Status: rowFailed},
+		},
 		Staged: []string{"u-1"},
 	}
 }
@@ -240,7 +253,12 @@ func TestTheTableCountsTrialsNotFindings(t *testing.T) {
 	e.Sent[0].Trial.At = time.Second
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, shapeNames(), e.shapes(), []Finding{
-		{Wrong, "trial-000", Shapes[3].Name, "one"}, {Wrong, "trial-000", Shapes[3].Name, "two"}, {Lost, "trial-000", Shapes[3].Name, "three"},
+		{
+			Wrong,
+			"trial-000",
+			Shapes[3].Name,
+			"one",
+		}, {Wrong, "trial-000", Shapes[3].Name, "two"}, {Lost, "trial-000", Shapes[3].Name, "three"},
 	}))
 	require.Regexp(t, `(?m)^three jobs +1 +0 +1 +1 +0$`, out.String())
 	require.Regexp(t, `(?m)^all +1 +0 +1 +1 +0$`, out.String())

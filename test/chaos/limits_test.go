@@ -24,8 +24,8 @@ type queueSample struct {
 	open int
 }
 
-// TestLimitsHold lets HTCJobs of two namespaces compete for the limits of two pools while htcd and the schedd are killed: one in
-// three by way of a pool with newPerMinute, the others by way of one with maxOpen.
+// TestLimitsHold lets HTCJobs of two namespaces compete for the limits of two pools while htcd and the schedd are
+// killed: one in three by way of a pool with newPerMinute, the others by way of one with maxOpen.
 func TestLimitsHold(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000
@@ -86,8 +86,19 @@ func TestLimitsHold(t *testing.T) {
 	}
 	most := slices.MaxFunc(samples, func(a, b queueSample) int { return a.open - b.open })
 	busiest := busiestMinute(p.everSent(t, rate))
-	fmt.Printf("CHAOS_SEED=%d N=%d: %s, htcd killed %d times, schedd %d; in %d samples of the queue at most %d of %d open; at most %d of %d sent in a minute\n",
-		*seed, *trials, time.Since(began).Round(time.Second), kills[0], kills[1], len(samples), most.open, mostOpen, busiest, mostNew)
+	fmt.Printf(
+		"CHAOS_SEED=%d N=%d: %s, htcd killed %d times, schedd %d; in %d samples of the queue at most %d of %d open; at most %d of %d sent in a minute\n",
+		*seed,
+		*trials,
+		time.Since(began).Round(time.Second),
+		kills[0],
+		kills[1],
+		len(samples),
+		most.open,
+		mostOpen,
+		busiest,
+		mostNew,
+	)
 	require.LessOrEqual(t, most.open, mostOpen, "at %s", most.at)
 	require.LessOrEqual(t, busiest, mostNew)
 	require.NotEmpty(t, samples)
@@ -96,7 +107,10 @@ func TestLimitsHold(t *testing.T) {
 // pool creates an HTCPool and returns its name.
 func (p *Player) pool(t *testing.T, suffix string, limits v1alpha1.PoolLimits) string {
 	t.Helper()
-	pool := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace + "-" + suffix}, Spec: v1alpha1.HTCPoolSpec{Limits: &limits}}
+	pool := &v1alpha1.HTCPool{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Namespace + "-" + suffix},
+		Spec:       v1alpha1.HTCPoolSpec{Limits: &limits},
+	}
 	_, err := p.Jobs.Pools().Create(t.Context(), pool, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -105,10 +119,20 @@ func (p *Player) pool(t *testing.T, suffix string, limits v1alpha1.PoolLimits) s
 	return pool.Name
 }
 
-// sample counts the open jobs of a pool in the queue until ctx ends. While the schedd is away there is nothing to count.
+// sample counts the open jobs of a pool in the queue until ctx ends. While the schedd is away there is nothing to
+// count.
 func (p *Player) sample(ctx context.Context, pool string) (all []queueSample) {
 	for ctx.Err() == nil {
-		out, err := p.Lab.Run(ctx, "condor_q", "-allusers", "-constraint", fmt.Sprintf("HTCPool == %q && JobStatus =!= 3 && JobStatus =!= 4", pool), "-af", "ClusterId", "JobStatus")
+		out, err := p.Lab.Run(
+			ctx,
+			"condor_q",
+			"-allusers",
+			"-constraint",
+			fmt.Sprintf("HTCPool == %q && JobStatus =!= 3 && JobStatus =!= 4", pool),
+			"-af",
+			"ClusterId",
+			"JobStatus",
+		)
 		if err == nil {
 			all = append(all, queueSample{time.Now(), strings.Count(out, "\n")})
 		}
@@ -152,13 +176,23 @@ type sentJob struct {
 	queued  int // QDate
 }
 
-// everSent lists all jobs of some pools in queue and history, without those whose files never arrived, which were removed and sent again.
+// everSent lists all jobs of some pools in queue and history, without those whose files never arrived, which were
+// removed and sent again.
 func (p *Player) everSent(t *testing.T, pools ...string) (all []sentJob) {
 	t.Helper()
 	seen := map[string]bool{}
 	constraint := fmt.Sprintf("stringListMember(HTCPool, %q)", strings.Join(pools, ","))
 	for _, tool := range []string{"condor_q", "condor_history"} {
-		args := []string{"-constraint", constraint, "-af", `strcat(ClusterId, ".", ProcId)`, "HTCJobUID", "QDate", "JobStatus", "NumJobStarts"}
+		args := []string{
+			"-constraint",
+			constraint,
+			"-af",
+			`strcat(ClusterId, ".", ProcId)`,
+			"HTCJobUID",
+			"QDate",
+			"JobStatus",
+			"NumJobStarts",
+		}
 		if tool == "condor_q" {
 			args = append([]string{"-allusers"}, args...)
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// newest returns the ad of each job, by its number: that of the last attempt that has sent it, of which the first one in this order has sent all. It also
-// returns the numbers that the last attempt has sent.
+// newest returns the ad of each job, by its number: that of the last attempt that has sent it, of which the first one
+// in this order has sent all. It also returns the numbers that the last attempt has sent.
 func (t *trialOf) newest(attempt, cluster int) (ads map[int]Ad, sent []int) {
 	ads = map[int]Ad{}
 	for ; attempt > 0; attempt-- {

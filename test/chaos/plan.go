@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// Plan is everything to be done, with the time since the beginning at which it is due. Late actions are done nevertheless, in
-// the same order.
+// Plan is everything to be done, with the time since the beginning at which it is due. Late actions are done
+// nevertheless, in the same order.
 type Plan struct {
 	Seed         uint64
 	Trials       []Trial
@@ -100,7 +100,17 @@ func NewPlan(seed uint64, trials int) Plan {
 		d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, 12*time.Second)
 	})
 	p.lane(3, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For = callbacksLane, pick(draw, doLose, doMix, doMix, doMix), between(draw, 3*time.Second, 15*time.Second)
+		d.Lane, d.Do, d.For = callbacksLane, pick(
+			draw,
+			doLose,
+			doMix,
+			doMix,
+			doMix,
+		), between(
+			draw,
+			3*time.Second,
+			15*time.Second,
+		)
 		if d.Do == doMix {
 			d.Callbacks = lab.Callbacks{Drop: draw.Float64() / 2, Delay: draw.Float64() / 2, Double: draw.Float64()}
 		}

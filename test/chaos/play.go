@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// htcdFlags prepares htcd for being killed all the time: a new process leads at once, as a restarted container does, and
-// waits of minutes become seconds.
+// htcdFlags prepares htcd for being killed all the time: a new process leads at once, as a restarted container does,
+// and waits of minutes become seconds.
 var htcdFlags = []string{
 	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
 	"--keep-free=16Mi", // for a small volume
@@ -182,7 +182,15 @@ func (p *Player) setPassword(ctx context.Context, password []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Core.CoreV1().Secrets("default").Patch(ctx, "kinit-secret", types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = p.Core.CoreV1().Secrets(
+		"default",
+	).Patch(
+		ctx,
+		"kinit-secret",
+		types.MergePatchType,
+		patch,
+		metav1.PatchOptions{},
+	)
 	return err
 }
 
@@ -204,7 +212,8 @@ func (p *Player) Restore(ctx context.Context) error {
 	return errors.Join(p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
 }
 
-// patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are active.
+// patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are
+// active.
 const patience = 10 * time.Minute
 
 // givesUp reports whether an edit is no longer tried.
@@ -261,7 +270,12 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 
 // again asks for another attempt of what has failed, as soon as all has ended.
 func (p *Player) again(ctx context.Context, trial Trial) error {
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"1",%q:"failed"}}}`, v1alpha1.RerunAnnotation, v1alpha1.RerunProcsAnnotation)
+	patch := fmt.Appendf(
+		nil,
+		`{"metadata":{"annotations":{%q:"1",%q:"failed"}}}`,
+		v1alpha1.RerunAnnotation,
+		v1alpha1.RerunProcsAnnotation,
+	)
 	for {
 		job, err := p.Jobs.HTCJobs(p.Namespace).Get(ctx, trial.Name, metav1.GetOptions{})
 		if err == nil && job.Status.Phase.Terminal() {

@@ -74,16 +74,37 @@ var Shapes = []Shape{
 		Edited: &Spec{Queue: 2, Source: "sleep 1; exit $1", Codes: []int{0, 1}},
 	},
 	{Name: "odd names", Spec: leaving(
-		Leaf{Name: "a b", Text: "1"}, Leaf{Name: "it's", Text: "2"}, Leaf{Name: `say "hi"`, Text: "3"}, Leaf{Name: "größe 数据 🙂", Text: "4"},
-		Leaf{Name: "-rf", Text: "5"}, Leaf{Name: "#x;y&z|w", Text: "6"}, Leaf{Name: "$(HOME) $ENV(X) $$(Y)", Text: "7"},
-		Leaf{Name: "%s%n", Text: "8"}, Leaf{Name: "[a]*?", Text: "9"}, Leaf{Name: "=x", Text: "10"},
-		Leaf{Name: "a,b", Text: "11"}, Leaf{Name: ", ", Text: "12"}, Leaf{Name: "two\nlines", Text: "13"},
+		Leaf{
+			Name: "a b",
+			Text: "1",
+		},
+		Leaf{Name: "it's", Text: "2"},
+		Leaf{Name: `say "hi"`, Text: "3"},
+		Leaf{Name: "größe 数据 🙂", Text: "4"},
+		Leaf{Name: "-rf", Text: "5"},
+		Leaf{Name: "#x;y&z|w", Text: "6"},
+		Leaf{Name: "$(HOME) $ENV(X) $$(Y)", Text: "7"},
+		Leaf{Name: "%s%n", Text: "8"},
+		Leaf{Name: "[a]*?", Text: "9"},
+		Leaf{Name: "=x", Text: "10"},
+		Leaf{Name: "a,b", Text: "11"},
+		Leaf{Name: ", ", Text: "12"},
+		Leaf{Name: "two\nlines", Text: "13"},
 	)},
 	// It is held when it ends, and released until it has been started twice.
 	{Name: "big ads", Spec: Spec{
 		Queue: 2, Source: "head -c 300000 /dev/zero | tr '\\0' x >&2; exit $1", Codes: []int{0, 1},
-		Options: "+JobDescription = \"" + strings.Repeat("d", 3500) + "\"\n+WantOS = \"" + strings.Repeat("w", 3500) + "\"\n" +
-			"on_exit_hold = NumJobStarts < 2\non_exit_hold_reason = \"" + strings.Repeat("r", 1000) + "\"\nperiodic_release = true\n",
+		Options: "+JobDescription = \"" + strings.Repeat(
+			"d",
+			3500,
+		) + "\"\n+WantOS = \"" + strings.Repeat(
+			"w",
+			3500,
+		) + "\"\n" +
+			"on_exit_hold = NumJobStarts < 2\non_exit_hold_reason = \"" + strings.Repeat(
+			"r",
+			1000,
+		) + "\"\nperiodic_release = true\n",
 		Leaves: []Leaf{{Name: stderr, Text: strings.Repeat("x", 300000), Begins: true}},
 	}},
 	{Name: "items", Spec: Spec{
@@ -136,7 +157,12 @@ func leaving(files ...Leaf) Spec {
 		fmt.Fprintf(&source, "printf %%s '%s' > './%s'\n", f.Text, strings.ReplaceAll(f.Name, "'", `'\''`))
 	}
 	source.WriteString("echo written")
-	return Spec{Queue: 2, Source: source.String(), Codes: []int{0, 0}, Leaves: append(files, Leaf{Name: stdout, Text: "written\n"})}
+	return Spec{
+		Queue:  2,
+		Source: source.String(),
+		Codes:  []int{0, 0},
+		Leaves: append(files, Leaf{Name: stdout, Text: "written\n"}),
+	}
 }
 
 func every(n int, code func(proc int) int) []int {
@@ -172,7 +198,10 @@ func (s Spec) object() v1alpha1.HTCJobSpec {
 		spec.Script.Queue = new(int32(s.Queue))
 	}
 	for _, key := range s.Inputs {
-		spec.Inputs = append(spec.Inputs, v1alpha1.Input{Name: key, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: configMap, Key: key}})
+		spec.Inputs = append(
+			spec.Inputs,
+			v1alpha1.Input{Name: key, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: configMap, Key: key}},
+		)
 	}
 	return spec
 }

@@ -6,7 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a line per shape with the number of its trials that have each fault, and a total. sent has the shape of each trial.
+// Print writes a line per shape with the number of its trials that have each fault, and a total. sent has the shape of
+// each trial.
 func Print(w io.Writer, shapes, sent []string, findings []Finding) error {
 	faults := []Fault{Doubled, Lost, Wrong, LeftOver}
 	const all = "all"

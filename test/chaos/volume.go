@@ -21,7 +21,11 @@ func (p *Player) small(ctx context.Context) error {
 	if err := p.Lab.Part("htcd").Stop(ctx); err != nil {
 		return err
 	}
-	_, err := p.sh(ctx, `new=$(mktemp -d); mount -t tmpfs -o size=`+volumeSize+` tmpfs "$new"; cp -a "$1/." "$new"; mount --move "$new" "$1"; rmdir "$new"`, p.data())
+	_, err := p.sh(
+		ctx,
+		`new=$(mktemp -d); mount -t tmpfs -o size=`+volumeSize+` tmpfs "$new"; cp -a "$1/." "$new"; mount --move "$new" "$1"; rmdir "$new"`,
+		p.data(),
+	)
 	p.onSmall = err == nil
 	return err
 }
@@ -41,7 +45,12 @@ func (p *Player) large(ctx context.Context) error {
 
 // fill takes all but this many KiB of the volume.
 func (p *Player) fill(ctx context.Context, leaves int) error {
-	_, err := p.sh(ctx, `free=$(df --output=avail -B1K "$1" | tail -1); [ "$free" -le "$2" ] || fallocate -l $((free - $2))K "$1/fill"`, p.data(), fmt.Sprint(leaves))
+	_, err := p.sh(
+		ctx,
+		`free=$(df --output=avail -B1K "$1" | tail -1); [ "$free" -le "$2" ] || fallocate -l $((free - $2))K "$1/fill"`,
+		p.data(),
+		fmt.Sprint(leaves),
+	)
 	return err
 }
 

@@ -68,7 +68,9 @@ func (p *workflowPlayer) gather(ctx context.Context) (WorkflowEvidence, error) {
 	}
 	err = rows(ctx, p.Lab, &e.Nodes, fmt.Sprintf(
 		`SELECT r.uid, r.attempt AS dag, n.node, s.name AS step, n.sequence, n.item, n.cluster, n.status, n.exitCode, n.reason, n.source
-		FROM runs r JOIN nodes n ON n.run = r.id JOIN steps s ON s.run = r.id AND s.step = n.step WHERE r.namespace = '%s'`, p.Namespace))
+		FROM runs r JOIN nodes n ON n.run = r.id JOIN steps s ON s.run = r.id AND s.step = n.step WHERE r.namespace = '%s'`,
+		p.Namespace,
+	))
 	if err != nil {
 		return e, err
 	}

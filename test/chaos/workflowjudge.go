@@ -54,7 +54,14 @@ func (t *workflowTrialOf) judge() []Finding {
 		t.find(Lost, "the object is gone though nobody deleted it")
 		return t.findings
 	case !w.Status.Phase.Terminal():
-		t.find(Lost, "never ended: phase %s, attempt %d, %+v, %+v", w.Status.Phase, w.Status.Attempt, w.Status.Nodes, w.Status.Conditions)
+		t.find(
+			Lost,
+			"never ended: phase %s, attempt %d, %+v, %+v",
+			w.Status.Phase,
+			w.Status.Attempt,
+			w.Status.Nodes,
+			w.Status.Conditions,
+		)
 		return t.findings
 	case w.Status.ObservedGeneration != w.Generation:
 		t.find(Lost, "generation %d was never run; the status speaks of %d", w.Generation, w.Status.ObservedGeneration)
@@ -64,7 +71,8 @@ func (t *workflowTrialOf) judge() []Finding {
 	return t.findings
 }
 
-// doubled checks that each DAG is one cluster, and each node of it is one, too; and that there are no more DAGs than attempts need.
+// doubled checks that each DAG is one cluster, and each node of it is one, too; and that there are no more DAGs than
+// attempts need.
 func (t *workflowTrialOf) doubled() {
 	dags, nodes, ran := map[int][]int{}, map[[2]int][]string{}, map[[2]int]int{}
 	for _, ad := range t.e.Ads {
@@ -190,9 +198,20 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 	if tallyOf(n) != all || n.Running+n.Idle+n.Held != 0 {
 		t.find(Wrong, "status.nodes is %+v instead of %+v", n, all)
 	}
-	sequences := v1alpha1.SequenceCounts{Total: int32(flow.Sequences), Succeeded: int32(flow.Succeeded), Failed: int32(flow.Sequences - flow.Succeeded)}
+	sequences := v1alpha1.SequenceCounts{
+		Total:     int32(flow.Sequences),
+		Succeeded: int32(flow.Succeeded),
+		Failed:    int32(flow.Sequences - flow.Succeeded),
+	}
 	if w.Status.Phase != flow.Phase || w.Status.Sequences != sequences {
-		t.find(Wrong, "%s with sequences %+v instead of %s with %+v", w.Status.Phase, w.Status.Sequences, flow.Phase, sequences)
+		t.find(
+			Wrong,
+			"%s with sequences %+v instead of %s with %+v",
+			w.Status.Phase,
+			w.Status.Sequences,
+			flow.Phase,
+			sequences,
+		)
 	}
 	var said []string
 	for _, f := range w.Status.Failures {
@@ -284,22 +303,26 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	}
 }
 
-// forgotten reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd had forgotten it when it was killed.
+// forgotten reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd
+// had forgotten it when it was killed.
 func (t *workflowTrialOf) forgotten(ad Ad) bool {
-	return strings.HasPrefix(ad.RemoveReason, "removed because <OtherJobRemoveRequirements") && slices.ContainsFunc(t.e.Ads, func(of Ad) bool {
-		return of.UID == t.UID && of.Attempt == ad.DAG && of.JobStatus == completed
-	})
+	return strings.HasPrefix(ad.RemoveReason, "removed because <OtherJobRemoveRequirements") &&
+		slices.ContainsFunc(t.e.Ads, func(of Ad) bool {
+			return of.UID == t.UID && of.Attempt == ad.DAG && of.JobStatus == completed
+		})
 }
 
-// toldOnly reports whether a node has failed as only its callback has told: HTCondor had lost that end with its schedd, and htcd, which had begun to
-// remove everything, has removed the job when it ran again.
+// toldOnly reports whether a node has failed as only its callback has told: HTCondor had lost that end with its schedd,
+// and htcd, which had begun to remove everything, has removed the job when it ran again.
 func (t *workflowTrialOf) toldOnly(end End, row NodeRow) bool {
 	ads := t.adsOf(row)
 	return t.flow().Policy == v1alpha1.FailureAbort && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil && *row.ExitCode == end.Code &&
-		len(ads) == 1 && ads[0].ClusterID == row.Cluster && ads[0].JobStatus == removed && ads[0].NumJobStarts > 0
+		len(ads) == 1 && ads[0].ClusterID == row.Cluster && ads[0].JobStatus == removed &&
+		ads[0].NumJobStarts > 0
 }
 
-// kept checks the file "ran": one line of the node itself, and each other one as the node that has written it has kept it.
+// kept checks the file "ran": one line of the node itself, and each other one as the node that has written it has kept
+// it.
 func (t *workflowTrialOf) kept(w v1alpha1.HTCWorkflow, n FlowNode) {
 	if t.e.Kept == nil {
 		return

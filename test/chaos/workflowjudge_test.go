@@ -11,7 +11,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// soundWorkflow returns the evidence of a correct HTCWorkflow of two steps in two sequences, in the second of which the first fails.
+// soundWorkflow returns the evidence of a correct HTCWorkflow of two steps in two sequences, in the second of which the
+// first fails.
 func soundWorkflow() WorkflowEvidence {
 	flow := Flow{Sequences: 2, Succeeded: 1, Phase: v1alpha1.PhaseFailed, Steps: []FlowStep{
 		{Name: "a", Lines: 1}, {Name: "b", Pulls: "a", Lines: 2},
@@ -26,7 +27,9 @@ func soundWorkflow() WorkflowEvidence {
 		return NodeRow{UID: "u", DAG: 1, Node: node, Step: step, Sequence: sequence, Cluster: cluster, Status: status}
 	}
 	return WorkflowEvidence{
-		Sent: []SentWorkflow{{Trial: WorkflowTrial{Name: "flow-000", Shape: WorkflowShape{Name: "two", Flow: flow}}, UID: "u"}},
+		Sent: []SentWorkflow{
+			{Trial: WorkflowTrial{Name: "flow-000", Shape: WorkflowShape{Name: "two", Flow: flow}}, UID: "u"},
+		},
 		Objects: map[string]v1alpha1.HTCWorkflow{"u": {
 			ObjectMeta: metav1.ObjectMeta{Name: "flow-000", UID: types.UID("u"), Generation: 1},
 			Status: v1alpha1.HTCWorkflowStatus{
@@ -43,9 +46,18 @@ func soundWorkflow() WorkflowEvidence {
 		Ads:  []Ad{dag, ad(9, 0, 0), ad(10, 1, 0), ad(11, 2, 3)},
 		Runs: []Run{{UID: "u", Attempt: 1, Generation: 1, State: "Submitted", Cluster: 8}},
 		Nodes: []NodeRow{
-			row(0, "a", 0, 9, rowSucceeded), row(1, "b", 0, 10, rowSucceeded), row(2, "a", 1, 11, rowFailed), row(3, "b", 1, 0, rowFutile),
+			row(
+				0,
+				"a",
+				0,
+				9,
+				rowSucceeded,
+			), row(1, "b", 0, 10, rowSucceeded), row(2, "a", 1, 11, rowFailed), row(3, "b", 1, 0, rowFutile),
 		},
-		Kept: map[string]string{"flow-000/1/a/job_0/ran": "a job_0 0 11\n", "flow-000/1/b/job_0/ran": "a job_0 0 11\nb job_0 0 22\n"},
+		Kept: map[string]string{
+			"flow-000/1/a/job_0/ran": "a job_0 0 11\n",
+			"flow-000/1/b/job_0/ran": "a job_0 0 11\nb job_0 0 22\n",
+		},
 	}
 }
 

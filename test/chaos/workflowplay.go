@@ -95,7 +95,13 @@ func (p *workflowPlayer) change(ctx context.Context, trial WorkflowTrial) error 
 	if trial.Shape.Paused {
 		for _, suspend := range []bool{true, false} {
 			sleep(ctx, trial.Later)
-			_, err := workflows.Patch(ctx, trial.Name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend), metav1.PatchOptions{})
+			_, err := workflows.Patch(
+				ctx,
+				trial.Name,
+				types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend),
+				metav1.PatchOptions{},
+			)
 			if err != nil {
 				return err
 			}
@@ -138,7 +144,8 @@ func (p *workflowPlayer) edited(trial WorkflowTrial) {
 	}
 }
 
-// killDAGMan kills one of the condor_dagman that run, without a chance to write anything. The lab has process ids of its own.
+// killDAGMan kills one of the condor_dagman that run, without a chance to write anything. The lab has process ids of
+// its own.
 func (p *Player) killDAGMan(ctx context.Context, which int) error {
 	killed, err := p.sh(ctx, `set --; for p in /proc/[0-9]*; do
 		[ "$(cat "$p/comm" 2>/dev/null)" != condor_dagman ] || set -- "$@" "${p#/proc/}"

@@ -24,7 +24,13 @@ func TestEveryNodeRunsOnce(t *testing.T) {
 	}
 	p := &workflowPlayer{Player: newPlayer(t, began)}
 	plan := NewWorkflowPlan(*seed, *trials)
-	say("CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s", *seed, *trials, len(plan.Disturbances), stepsFile(p.Lab))
+	say(
+		"CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s",
+		*seed,
+		*trials,
+		len(plan.Disturbances),
+		stepsFile(p.Lab),
+	)
 	require.NoError(t, p.play(t.Context(), plan))
 	say("all %d sent, %s; now everything is left alone", len(p.sent), p.Done())
 

@@ -40,8 +40,8 @@ type End struct {
 	Stopped bool // htcd removes it, or it never runs
 }
 
-// FlowStep is a step. Its script appends a line with its name and a random number to the file "ran" that it has pulled, or to
-// what it has pulled from several: only HTCondor brings that back.
+// FlowStep is a step. Its script appends a line with its name and a random number to the file "ran" that it has pulled,
+// or to what it has pulled from several: only HTCondor brings that back.
 type FlowStep struct {
 	Name    v1alpha1.StepName
 	Pulls   v1alpha1.StepName // empty: none
@@ -81,7 +81,9 @@ func (s FlowStep) work() v1alpha1.StepWork {
 // object returns the HTCWorkflow's spec.
 func (f Flow) object() v1alpha1.HTCWorkflowSpec {
 	spec := v1alpha1.HTCWorkflowSpec{
-		Sequences: &v1alpha1.Sequences{Count: new(int32(f.Sequences))}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
+		Sequences: &v1alpha1.Sequences{
+			Count: new(int32(f.Sequences)),
+		}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
 	}
 	if f.Limit > 0 {
 		spec.Sequences.MaxConcurrent = new(int32(f.Limit))
@@ -172,11 +174,17 @@ var (
 // resumed fails in one sequence if does says so.
 func resumed(does string) Flow {
 	f := Flow{Sequences: 3, Resumes: true, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
-		{Name: "first", Lines: 1}, {Name: "second", Pulls: "first", Lines: 2, Does: "test $jobid != job_1 || exit 0"}, {Name: "third", Pulls: "second", Lines: 3},
+		{
+			Name:  "first",
+			Lines: 1,
+		}, {Name: "second", Pulls: "first", Lines: 2, Does: "test $jobid != job_1 || exit 0"}, {Name: "third", Pulls: "second", Lines: 3},
 	}}
 	if does != "" {
 		f.Steps[1].Does = "test $jobid != job_1 || " + does
-		f.Phase, f.Succeeded, f.Differs = v1alpha1.PhaseFailed, 2, map[string]End{"second/job_1": {Code: 3}, "third/job_1": {Futile: true}}
+		f.Phase, f.Succeeded, f.Differs = v1alpha1.PhaseFailed, 2, map[string]End{
+			"second/job_1": {Code: 3},
+			"third/job_1":  {Futile: true},
+		}
 	}
 	return f
 }
@@ -194,40 +202,89 @@ var WorkflowShapes = []WorkflowShape{
 		{Name: "each", Pulls: "merge", Lines: 6}, {Name: finallyStep, Pulls: "merge", Lines: 6},
 	}}},
 	{Name: "thirty nodes", Flow: Flow{Sequences: 5, Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Steps: []FlowStep{
-		{Name: "a", Each: 2, Lines: 1}, {Name: "b", Pulls: "a", Several: true, Lines: 3}, {Name: "c", Pulls: "b", Each: 3, Lines: 4},
+		{
+			Name:  "a",
+			Each:  2,
+			Lines: 1,
+		}, {Name: "b", Pulls: "a", Several: true, Lines: 3}, {Name: "c", Pulls: "b", Each: 3, Lines: 4},
 	}}},
 	{Name: "partly failing", Flow: partly},
 	{Name: "retried by code", Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
-		{Name: "try", Lines: 1, Retries: 2, Codes: []int32{75}, Does: "case $jobid in job_0) exit 75 ;; job_1) exit 3 ;; esac"}, {Name: "next", Pulls: "try", Lines: 2},
+		{
+			Name:    "try",
+			Lines:   1,
+			Retries: 2,
+			Codes:   []int32{75},
+			Does:    "case $jobid in job_0) exit 75 ;; job_1) exit 3 ;; esac",
+		}, {Name: "next", Pulls: "try", Lines: 2},
 	}, Differs: map[string]End{
 		"try/job_0": {Code: 75}, "next/job_0": {Futile: true}, "try/job_1": {Code: 3}, "next/job_1": {Futile: true},
 	}}},
-	{Name: "always succeeds", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Always: []v1alpha1.StepName{"fit"}, Steps: []FlowStep{
-		{Name: "fit", Lines: 1, Does: "exit 4"}, {Name: "next", Lines: 1},
-	}}},
+	{
+		Name: "always succeeds",
+		Flow: Flow{
+			Sequences: 2,
+			Phase:     v1alpha1.PhaseSucceeded,
+			Succeeded: 2,
+			Always:    []v1alpha1.StepName{"fit"},
+			Steps: []FlowStep{
+				{Name: "fit", Lines: 1, Does: "exit 4"}, {Name: "next", Lines: 1},
+			},
+		},
+	},
 	{Name: "enough", Flow: Flow{Sequences: 4, Complete: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
-		{Name: "long", Lines: 1, Does: "case $jobid in job_2 | job_3) sleep 600 ;; esac"}, {Name: "next", Pulls: "long", Lines: 2},
+		{
+			Name:  "long",
+			Lines: 1,
+			Does:  "case $jobid in job_2 | job_3) sleep 600 ;; esac",
+		}, {Name: "next", Pulls: "long", Lines: 2},
 	}, Differs: map[string]End{
-		"long/job_2": {Stopped: true}, "next/job_2": {Stopped: true}, "long/job_3": {Stopped: true}, "next/job_3": {Stopped: true},
+		"long/job_2": {
+			Stopped: true,
+		}, "next/job_2": {Stopped: true}, "long/job_3": {Stopped: true}, "next/job_3": {Stopped: true},
 	}}},
-	{Name: "aborted", Flow: Flow{Sequences: 3, Policy: v1alpha1.FailureAbort, Phase: v1alpha1.PhaseFailed, Steps: []FlowStep{
-		{Name: "long", Lines: 1, Does: "test $jobid = job_1 && exit 3; sleep 600"}, {Name: "next", Lines: 1}, {Name: finallyStep, Lines: 1},
-	}, Differs: map[string]End{
-		"long/job_0": {Stopped: true}, "long/job_1": {Code: 3}, "long/job_2": {Stopped: true},
-		"next/job_0": {Stopped: true}, "next/job_1": {Stopped: true}, "next/job_2": {Stopped: true},
-	}}},
-	{Name: "suspended and resumed", Paused: true, Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
-		{Name: "slow", Lines: 1, Does: "sleep 5"}, {Name: "next", Pulls: "slow", Lines: 2},
-	}}},
-	{Name: "deleted", Deleted: true, Flow: Flow{Sequences: 3, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}}},
+	{
+		Name: "aborted",
+		Flow: Flow{Sequences: 3, Policy: v1alpha1.FailureAbort, Phase: v1alpha1.PhaseFailed, Steps: []FlowStep{
+			{
+				Name:  "long",
+				Lines: 1,
+				Does:  "test $jobid = job_1 && exit 3; sleep 600",
+			}, {Name: "next", Lines: 1}, {Name: finallyStep, Lines: 1},
+		}, Differs: map[string]End{
+			"long/job_0": {Stopped: true}, "long/job_1": {Code: 3}, "long/job_2": {Stopped: true},
+			"next/job_0": {Stopped: true}, "next/job_1": {Stopped: true}, "next/job_2": {Stopped: true},
+		}},
+	},
+	{
+		Name:   "suspended and resumed",
+		Paused: true,
+		Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+			{Name: "slow", Lines: 1, Does: "sleep 5"}, {Name: "next", Pulls: "slow", Lines: 2},
+		}},
+	},
+	{
+		Name:    "deleted",
+		Deleted: true,
+		Flow: Flow{
+			Sequences: 3,
+			Steps:     []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}},
+		},
+	},
 	{Name: "edited", Flow: partly, Edited: &chain},
 	{Name: "edited to fewer steps", Flow: chain, Edited: &single},
 	{Name: "resumed from failure", Flow: resumed("exit 3"), Edited: new(resumed(""))},
 	{Name: "grown", Flow: Flow{Sequences: 5, Limit: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Steps: []FlowStep{
 		{Name: "a", Lines: 1, Does: "sleep 1"}, {Name: "b", Pulls: "a", Lines: 2},
 	}, Rules: []v1alpha1.Rule{{Metric: "success", When: "value >= 1", Action: v1alpha1.ActionGrow, By: new(int32(2)), Max: new(int32(4))}}}},
-	{Name: "repeated", Flow: Flow{Sequences: 3, Repeats: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
-		{Name: "a", Lines: 1}, {Name: "b", Pulls: "a", Lines: 2, Does: "echo chi2=${jobid#job_} >>$HTC_RESULTS"}, {Name: "c", Pulls: "b", Lines: 3},
-		{Name: "d", All: true, Pulls: "c", Several: true, Lines: 10},
-	}, Rules: []v1alpha1.Rule{{Step: "b", Metric: "chi2", When: "value > 0", Action: v1alpha1.ActionRepeat, Times: new(int32(1))}}}},
+	{
+		Name: "repeated",
+		Flow: Flow{Sequences: 3, Repeats: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+			{
+				Name:  "a",
+				Lines: 1,
+			}, {Name: "b", Pulls: "a", Lines: 2, Does: "echo chi2=${jobid#job_} >>$HTC_RESULTS"}, {Name: "c", Pulls: "b", Lines: 3},
+			{Name: "d", All: true, Pulls: "c", Several: true, Lines: 10},
+		}, Rules: []v1alpha1.Rule{{Step: "b", Metric: "chi2", When: "value > 0", Action: v1alpha1.ActionRepeat, Times: new(int32(1))}}},
+	},
 }

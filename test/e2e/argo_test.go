@@ -20,9 +20,9 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Argo's executor reads both conditions as label selectors whose keys are GJSON paths into the object. A step has failed if
-// any requirement of the failure condition holds, which is checked first, and succeeded if all of the success condition's do
-// (argo-workflows, workflow/executor/resource.go, matchConditions).
+// Argo's executor reads both conditions as label selectors whose keys are GJSON paths into the object. A step has
+// failed if any requirement of the failure condition holds, which is checked first, and succeeded if all of the success
+// condition's do (argo-workflows, workflow/executor/resource.go, matchConditions).
 
 // fieldsOf presents an object's fields as labels.
 type fieldsOf []byte
@@ -68,7 +68,11 @@ func argoStep(t *testing.T) (waiting, *unstructured.Unstructured) {
 	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
 	require.NoError(t, err)
 	resource := templates[0].(map[string]any)["resource"].(map[string]any)
-	return waitingFor(t, resource["successCondition"].(string), resource["failureCondition"].(string)), argoJobs(t, workflow)[0]
+	return waitingFor(
+		t,
+		resource["successCondition"].(string),
+		resource["failureCondition"].(string),
+	), argoJobs(t, workflow)[0]
 }
 
 // argoVariable is what Argo replaces in a template.
@@ -86,7 +90,8 @@ func argoJobs(t *testing.T, workflow *unstructured.Unstructured) (all []*unstruc
 			job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 			all = append(all, job)
 		}
-		if action, _, _ := unstructured.NestedString(template.(map[string]any), "resource", "action"); action == "apply" || action == "create" {
+		if action, _, _ := unstructured.NestedString(template.(map[string]any), "resource", "action"); action == "apply" ||
+			action == "create" {
 			manifest, _, err := unstructured.NestedString(template.(map[string]any), "resource", "manifest")
 			require.NoError(t, err)
 			require.NoError(t, yaml.UnmarshalStrict([]byte(argoVariable.ReplaceAllString(manifest, "x")), &job.Object))
@@ -109,7 +114,10 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	// The status may learn about it only when a short job is over.
 	started := func(b *trial.Bench, name string) {
 		running := trial.Tagged(b.Get(name)) + " && JobStatus == 2"
-		b.Eventually(func() bool { return len(b.Condor("condor_q", running)) == 1 }, func() string { return name + " never ran" })
+		b.Eventually(
+			func() bool { return len(b.Condor("condor_q", running)) == 1 },
+			func() string { return name + " never ran" },
+		)
 	}
 	deaf := func(b *trial.Bench, name string) {
 		b.Eventually(func() bool {
@@ -125,7 +133,13 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	}
 	suspend := func(is bool) func(*trial.Bench, string) {
 		return func(b *trial.Bench, name string) {
-			_, err := b.Jobs.Patch(ctx, name, types.MergePatchType, fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, is), metav1.PatchOptions{})
+			_, err := b.Jobs.Patch(
+				ctx,
+				name,
+				types.MergePatchType,
+				fmt.Appendf(nil, `{"spec":{"suspend":%v}}`, is),
+				metav1.PatchOptions{},
+			)
 			require.NoError(t, err)
 		}
 	}
@@ -143,21 +157,45 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 		"fails":                 {spec: map[string]any{"script.source": "exit 3\n"}, end: "failure"},
 		"refused-by-htcd":       {spec: map[string]any{"htcopts": "executable = /bin/sh\n"}, end: "failure"},
 		"refused-by-the-schedd": {spec: map[string]any{"htcopts": "+ProjectName = \"forbidden\"\n"}, end: "failure"},
-		"retried-in-vain":       {spec: map[string]any{"script.source": "exit 5\n", "htcopts": "max_retries = 1\n"}, end: "failure"},
-		"run-twice":             {spec: map[string]any{"htcopts": "on_exit_remove = NumJobStarts > 1\n"}, end: "success"},
-		"three":                 {spec: map[string]any{"script.source": "sleep $(( $1 * 3 ))\n", "script.queue": int64(3)}, end: "success"},
-		"first-of-three-fails":  {spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 0 ))\n", "script.queue": int64(3)}, end: "failure"},
-		"last-of-three-fails":   {spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 2 ))\n", "script.queue": int64(3)}, end: "failure"},
-		"removed":               {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started, condor("condor_rm")}, end: "failure"},
+		"retried-in-vain": {
+			spec: map[string]any{"script.source": "exit 5\n", "htcopts": "max_retries = 1\n"},
+			end:  "failure",
+		},
+		"run-twice": {spec: map[string]any{"htcopts": "on_exit_remove = NumJobStarts > 1\n"}, end: "success"},
+		"three": {
+			spec: map[string]any{"script.source": "sleep $(( $1 * 3 ))\n", "script.queue": int64(3)},
+			end:  "success",
+		},
+		"first-of-three-fails": {
+			spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 0 ))\n", "script.queue": int64(3)},
+			end:  "failure",
+		},
+		"last-of-three-fails": {
+			spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 2 ))\n", "script.queue": int64(3)},
+			end:  "failure",
+		},
+		"removed": {
+			spec: map[string]any{"script.source": "sleep 1000\n"},
+			acts: acts{started, condor("condor_rm")},
+			end:  "failure",
+		},
 		"held-and-released": {spec: map[string]any{"script.source": "sleep 8\n"},
 			acts: acts{started, condor("condor_hold"), phase(v1alpha1.PhaseHeld), condor("condor_release")}, end: "success"},
-		"suspended-from-the-start": {spec: map[string]any{"suspend": true}, acts: acts{phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
+		"suspended-from-the-start": {
+			spec: map[string]any{"suspend": true},
+			acts: acts{phase(v1alpha1.PhaseSuspended), suspend(false)},
+			end:  "success",
+		},
 		"suspended-while-running": {spec: map[string]any{"script.source": "sleep 8\n"},
 			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
 		// It stays visible in the queue as removed for a while.
-		"deleted-and-slow-to-go": {spec: map[string]any{"script.source": "trap '' TERM; echo deaf; while :; do sleep 1; done\n",
-			"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 20\n"}, acts: acts{deaf}, end: neither},
+		"deleted-and-slow-to-go": {
+			spec: map[string]any{"script.source": "trap '' TERM; echo deaf; while :; do sleep 1; done\n",
+				"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 20\n"},
+			acts: acts{deaf},
+			end:  neither,
+		},
 	}
 
 	client, err := dynamic.NewForConfig(trial.Config(t))
@@ -215,7 +253,15 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 					require.Equal(t, last, now, "%s, %s: taken back at %d: %s", name, which, i, status)
 				}
 				if now != neither {
-					require.EqualValues(t, 0, gjson.GetBytes(version, "status.active").Int(), "%s, %s: before the end: %s", name, which, status)
+					require.EqualValues(
+						t,
+						0,
+						gjson.GetBytes(version, "status.active").Int(),
+						"%s, %s: before the end: %s",
+						name,
+						which,
+						status,
+					)
 				}
 				last = now
 			}
@@ -224,7 +270,8 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	}
 }
 
-// recorded watches from now on. The returned function waits until this many objects are deleted and returns all versions.
+// recorded watches from now on. The returned function waits until this many objects are deleted and returns all
+// versions.
 func recorded(t *testing.T, jobs dynamic.ResourceInterface) func(deleted int) map[string][][]byte {
 	t.Helper()
 	list, err := jobs.List(t.Context(), metav1.ListOptions{})

@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// argoBench is a namespace with deploy/components/argo-plugin, in which a workflow has been started. The test does what Argo's controller
-// would do.
+// argoBench is a namespace with deploy/components/argo-plugin, in which a workflow has been started. The test does what
+// Argo's controller would do.
 type argoBench struct {
 	*trial.Bench
 	kubeconfig, token string
@@ -45,7 +45,13 @@ configMapGenerator:
 `, b.Namespace, component), 0o600))
 	b.Kubectl("apply", "-k", dir)
 	var sidecar corev1.Container
-	require.NoError(t, yaml.UnmarshalStrict([]byte(b.Kubectl("get", "configmap", "htcjob-executor-plugin", "-o", `jsonpath={.data.sidecar\.container}`)), &sidecar))
+	require.NoError(
+		t,
+		yaml.UnmarshalStrict(
+			[]byte(b.Kubectl("get", "configmap", "htcjob-executor-plugin", "-o", `jsonpath={.data.sidecar\.container}`)),
+			&sidecar,
+		),
+	)
 	require.Equal(t, "registry.example.org/htcd:v1", sidecar.Image)
 
 	admin, err := os.ReadFile(b.Lab.Kubeconfig())
@@ -73,8 +79,23 @@ func (b argoBench) create(object string) {
 // plugin starts the plugin; end sends it a signal and waits for it.
 func (b argoBench) plugin() (end func(s os.Signal)) {
 	b.T.Helper()
-	c := exec.CommandContext(b.T.Context(), b.Lab.Path("htcd", "bin", "htcd"), "argo-plugin", "--kubeconfig", b.kubeconfig, "-n", b.Namespace,
-		"--workflow", "w", "--token-file", b.token, "--listen", "127.0.0.1:0", "--log-format", "text")
+	c := exec.CommandContext(
+		b.T.Context(),
+		b.Lab.Path("htcd", "bin", "htcd"),
+		"argo-plugin",
+		"--kubeconfig",
+		b.kubeconfig,
+		"-n",
+		b.Namespace,
+		"--workflow",
+		"w",
+		"--token-file",
+		b.token,
+		"--listen",
+		"127.0.0.1:0",
+		"--log-format",
+		"text",
+	)
 	c.Stderr = b.T.Output()
 	require.NoError(b.T, c.Start())
 	return func(s os.Signal) {

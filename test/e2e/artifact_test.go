@@ -33,10 +33,20 @@ func TestJobsGetArtifacts(t *testing.T) {
 	}
 	b.Push(at+"/model:v1", map[string][]byte{"model.pt": large})
 	digest := b.Push(at+"/set:v1", map[string][]byte{"a.txt": []byte("first\n"), "deep/er/b.txt": []byte("second\n")})
-	b.Script("reads", "sha256sum <model | cut -c1-64; cat set/a.txt set/deep/er/b.txt exact/a.txt; ls -A\n", trial.Queue(2), artifacts(
-		v1alpha1.Input{Name: "model", Artifact: at + "/model:v1"}, v1alpha1.Input{Name: "set", Artifact: at + "/set:v1"},
-		v1alpha1.Input{Name: "exact", Artifact: at + "/set@" + digest}, v1alpha1.Input{Name: "none", Artifact: at + "/set:v9", Optional: true},
-	))
+	b.Script(
+		"reads",
+		"sha256sum <model | cut -c1-64; cat set/a.txt set/deep/er/b.txt exact/a.txt; ls -A\n",
+		trial.Queue(2),
+		artifacts(
+			v1alpha1.Input{Name: "model", Artifact: at + "/model:v1"},
+			v1alpha1.Input{Name: "set", Artifact: at + "/set:v1"},
+			v1alpha1.Input{
+				Name:     "exact",
+				Artifact: at + "/set@" + digest,
+			},
+			v1alpha1.Input{Name: "none", Artifact: at + "/set:v9", Optional: true},
+		),
+	)
 	job := b.Fetched("reads")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "reads"))
 	sum, _, err := v1.SHA256(bytes.NewReader(large))
@@ -55,9 +65,17 @@ func TestAnArtifactIsWaitedForAndThenStays(t *testing.T) {
 	b := trial.New(t)
 	at := b.Registry() + "/" + b.Namespace
 	b.Script("waits", "cat model; sleep 5\n", artifacts(v1alpha1.Input{Name: "model", Artifact: at + "/later:v1"}))
-	job := b.Until("waits", "waiting for its artifact", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactNotFound" })
+	job := b.Until(
+		"waits",
+		"waiting for its artifact",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactNotFound" },
+	)
 	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
-	require.Contains(t, b.Condition(job, v1alpha1.ConditionInputsReady).Message, "model: the artifact "+at+"/later:v1: the registry")
+	require.Contains(
+		t,
+		b.Condition(job, v1alpha1.ConditionInputsReady).Message,
+		"model: the artifact "+at+"/later:v1: the registry",
+	)
 	require.Empty(t, queued(b, job))
 
 	b.Push(at+"/later:v1", map[string][]byte{"x": []byte("as it was")})
@@ -73,7 +91,14 @@ func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
 	b.Push(b.Registry()+"/"+b.Namespace+"/model:v1", map[string][]byte{"x": []byte("weights\n")})
 	account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + parts.RegistryPassword))
 	config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, b.Registry(), account)
-	b.Kubectl("create", "secret", "generic", "reader", "--type=kubernetes.io/dockerconfigjson", "--from-literal=.dockerconfigjson="+config)
+	b.Kubectl(
+		"create",
+		"secret",
+		"generic",
+		"reader",
+		"--type=kubernetes.io/dockerconfigjson",
+		"--from-literal=.dockerconfigjson="+config,
+	)
 	of := func(credentials ...v1alpha1.Credential) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {
 			job.Spec.Inputs = []v1alpha1.Input{{Name: "model", Artifact: b.Registry() + "/private/" + b.Namespace + "/model:v1"}}
@@ -81,7 +106,11 @@ func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
 		}
 	}
 	b.Script("nobody", "true\n", of())
-	job := b.Until("nobody", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactForbidden" })
+	job := b.Until(
+		"nobody",
+		"waiting",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactForbidden" },
+	)
 	require.Empty(t, queued(b, job))
 
 	b.Script("reader", "cat model; env | grep -c HTC_CREDENTIALS; ls -A\n", of(v1alpha1.Credential{
@@ -109,7 +138,11 @@ func TestArtifactsThatCannotBeHadAreRefusedOrWaitedFor(t *testing.T) {
 	for refusal, artifact := range map[string]string{
 		"needs a tag or a digest": b.Registry() + "/model", "must name a registry": "model:v3", "must name a registry, such": "https://" + b.Registry() + "/model:v3",
 	} {
-		_, err := b.Jobs.Create(t.Context(), trial.Manifest("refused", "true\n", artifacts(v1alpha1.Input{Name: "model", Artifact: artifact})), metav1.CreateOptions{})
+		_, err := b.Jobs.Create(
+			t.Context(),
+			trial.Manifest("refused", "true\n", artifacts(v1alpha1.Input{Name: "model", Artifact: artifact})),
+			metav1.CreateOptions{},
+		)
 		require.ErrorContains(t, err, refusal)
 	}
 }

@@ -14,7 +14,11 @@ func TestSomeJobsAreCancelledAndTheOthersGoOn(t *testing.T) {
 	c := commands{trial.New(t)}
 	c.Script("some", "test $1 = 3 || sleep 1000\n", trial.Queue(4))
 	c.ends(2, "cancel", "some", "--proc", "x")
-	c.Until("some", "done with one", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded == 1 && job.Status.Running > 0 })
+	c.Until(
+		"some",
+		"done with one",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded == 1 && job.Status.Running > 0 },
+	)
 	c.ends(1, "cancel", "some", "--proc", "4")
 	require.Equal(t, "htcjob.htc.cern.ch/some cancels its jobs 0,3\n", c.ends(0, "cancel", "some", "--proc", "0,3"))
 	job := c.Until("some", "without one", func(job *v1alpha1.HTCJob) bool { return job.Status.Failed > 0 })

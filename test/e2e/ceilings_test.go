@@ -21,8 +21,12 @@ func TestTheApiserverRefusesWhatIsMoreThanAPoolsMaximum(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/ceilings/ceilings.yaml")
 	require.NoError(t, err)
 	policy := strings.ReplaceAll(string(text), "htcd-ceilings", pool)
-	bound := strings.Replace(policy, "  paramRef:\n",
-		"  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}\n  paramRef:\n", 1)
+	bound := strings.Replace(
+		policy,
+		"  paramRef:\n",
+		"  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}\n  paramRef:\n",
+		1,
+	)
 	require.NotEqual(t, policy, bound)
 	b.ApplyText(bound)
 	t.Cleanup(func() {
@@ -42,12 +46,26 @@ func TestTheApiserverRefusesWhatIsMoreThanAPoolsMaximum(t *testing.T) {
 	}
 	most := "HTCPool " + pool + " allows a job at most "
 	b.Eventually(func() bool {
-		return strings.Contains(refusal("HTCJob", pool, work+"resources: {cpus: 3}"), most+"2 of cpus (max.cpus): ask for less, or name another pool")
+		return strings.Contains(
+			refusal("HTCJob", pool, work+"resources: {cpus: 3}"),
+			most+"2 of cpus (max.cpus): ask for less, or name another pool",
+		)
 	}, func() string { return "the policy has no effect" })
 	require.Contains(t, refusal("HTCJob", pool, work+"resources: {memory: 1025Mi}"), most+"1Gi of memory (max.memory)")
 	require.Contains(t, refusal("HTCJob", pool, work+"resources: {gpus: 1}"), most+"0 of gpus (max.gpus)")
-	require.Contains(t, refusal("HTCJob", pool, work+"runDeadlineSeconds: 61"), most+"60 s of runDeadlineSeconds (max.runDeadlineSeconds)")
-	require.Contains(t, refusal("HTCWorkflow", pool, "steps: [{name: a, job: {"+work+"}}, {name: b, job: {"+work+"resources: {cpus: 4}}}]"), most+"2 of cpus")
-	require.Empty(t, refusal("HTCJob", pool, work+"resources: {cpus: 1500m, memory: 1Gi, gpus: 0}, runDeadlineSeconds: 60"))
+	require.Contains(
+		t,
+		refusal("HTCJob", pool, work+"runDeadlineSeconds: 61"),
+		most+"60 s of runDeadlineSeconds (max.runDeadlineSeconds)",
+	)
+	require.Contains(
+		t,
+		refusal("HTCWorkflow", pool, "steps: [{name: a, job: {"+work+"}}, {name: b, job: {"+work+"resources: {cpus: 4}}}]"),
+		most+"2 of cpus",
+	)
+	require.Empty(
+		t,
+		refusal("HTCJob", pool, work+"resources: {cpus: 1500m, memory: 1Gi, gpus: 0}, runDeadlineSeconds: 60"),
+	)
 	require.Empty(t, refusal("HTCJob", "another", work+"resources: {cpus: 3}"))
 }

@@ -39,7 +39,8 @@ func ofProcess(b *trial.Bench, pid int, file string) string {
 	return string(text)
 }
 
-// A script that computes a unit in each execution. After its checkpoint it is begun again where it was, and waits for its eviction.
+// A script that computes a unit in each execution. After its checkpoint it is begun again where it was, and waits for
+// its eviction.
 const computes = `set -e
 n=0
 [ ! -f state/n ] || n=$(cat state/n)
@@ -60,14 +61,27 @@ func TestAJobGoesOnFromItsLastCheckpointWhereverItIsEvicted(t *testing.T) {
 	b := trial.New(t)
 	marked(b, "m", "secret=pass")
 	job := "job-" + b.Namespace
-	b.Script("job", fmt.Sprintf(computes, job, len(evictions)), inputs(fromSecret("secret", "m", "secret")), func(job *v1alpha1.HTCJob) {
-		job.Spec.Checkpoint = &v1alpha1.Checkpoint{ExitCode: 85, Files: []v1alpha1.CheckpointFile{"state"}}
-		job.Spec.SuccessExitCodes, job.Spec.Retries = []int32{3}, new(int32(2))
-		job.Spec.Outputs = []v1alpha1.Output{{Path: "result"}}
-	})
+	b.Script(
+		"job",
+		fmt.Sprintf(computes, job, len(evictions)),
+		inputs(fromSecret("secret", "m", "secret")),
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Checkpoint = &v1alpha1.Checkpoint{ExitCode: 85, Files: []v1alpha1.CheckpointFile{"state"}}
+			job.Spec.SuccessExitCodes, job.Spec.Retries = []int32{3}, new(int32(2))
+			job.Spec.Outputs = []v1alpha1.Output{{Path: "result"}}
+		},
+	)
 	node := "node-" + b.Namespace
-	source := strings.ReplaceAll(strings.ReplaceAll(fmt.Sprintf(computes, node, 1), "grep -q pass secret\n", ""), "\n", "\\n")
-	flow := flowIn(b, "flow", "  steps: [{name: go, job: {checkpoint: {exitCode: 85, files: [state]}, successExitCodes: [3], outputs: [{path: result}], script: {image: centos, command: bash, source: \""+source+"\"}}}]")
+	source := strings.ReplaceAll(
+		strings.ReplaceAll(fmt.Sprintf(computes, node, 1), "grep -q pass secret\n", ""),
+		"\n",
+		"\\n",
+	)
+	flow := flowIn(
+		b,
+		"flow",
+		"  steps: [{name: go, job: {checkpoint: {exitCode: 85, files: [state]}, successExitCodes: [3], outputs: [{path: result}], script: {image: centos, command: bash, source: \""+source+"\"}}}]",
+	)
 	n := 0
 	for way, evict := range evictions {
 		n++

@@ -68,19 +68,50 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 	require.EqualValues(t, 0, *job.Status.ExitCode)
 	require.Equal(t, "3 jobs succeeded", job.Status.Message)
 	require.Equal(t, "job 0\njob 1\njob 2", *job.Status.Result, "in the same write")
-	_, err = c.Jobs.Patch(t.Context(), "good", types.MergePatchType, []byte(`{"spec":{"result":"stdout"}}`), metav1.PatchOptions{})
+	_, err = c.Jobs.Patch(
+		t.Context(),
+		"good",
+		types.MergePatchType,
+		[]byte(`{"spec":{"result":"stdout"}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
-	job = c.Until("good", "read again", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation })
+	job = c.Until(
+		"good",
+		"read again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation },
+	)
 	require.Equal(t, "fine\nfine\nfine", *job.Status.Result)
 	require.EqualValues(t, 1, job.Status.Attempt, "it is not sent")
-	_, err = c.Jobs.Patch(t.Context(), "good", types.MergePatchType, []byte(`{"spec":{"result":"out/../out"}}`), metav1.PatchOptions{})
+	_, err = c.Jobs.Patch(
+		t.Context(),
+		"good",
+		types.MergePatchType,
+		[]byte(`{"spec":{"result":"out/../out"}}`),
+		metav1.PatchOptions{},
+	)
 	require.ErrorContains(t, err, "the result must be stdout, or a file's path")
 	job = c.Get("bad")
 	require.Nil(t, job.Status.Result)
 	require.EqualValues(t, 64, *job.Status.ExitCode)
 	require.Contains(t, job.Status.Message, "exit code 64")
-	require.Equal(t, "true 64", c.Kubectl("wait", "--for=jsonpath={.status.outputFetched}=true", "htcjob/bad", "--timeout="+trial.Patience.String(), "-o", "jsonpath={.status.outputFetched} {.status.exitCode}"))
-	require.Equal(t, "htcjob.htc.cern.ch/bad\n", c.Kubectl("get", "htcjobs", "--field-selector", "status.phase=Failed", "-o", "name"))
+	require.Equal(
+		t,
+		"true 64",
+		c.Kubectl(
+			"wait",
+			"--for=jsonpath={.status.outputFetched}=true",
+			"htcjob/bad",
+			"--timeout="+trial.Patience.String(),
+			"-o",
+			"jsonpath={.status.outputFetched} {.status.exitCode}",
+		),
+	)
+	require.Equal(
+		t,
+		"htcjob.htc.cern.ch/bad\n",
+		c.Kubectl("get", "htcjobs", "--field-selector", "status.phase=Failed", "-o", "name"),
+	)
 
 	require.Equal(t, "htcjob.htc.cern.ch/bad\n", c.ends(0, "list", "--failed", "--since", "24h", "-o", "name"))
 	require.Len(t, strings.Split(c.ends(0, "list"), "\n"), 5, "with the heading and the last line's end")
@@ -95,13 +126,21 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 	require.Contains(t, completed, "never\tpending\n")
 	require.NotContains(t, completed, "good")
 
-	require.Equal(t, "htcjob.htc.cern.ch/good has ended already\nhtcjob.htc.cern.ch/never is cancelled\n", c.ends(1, "cancel", "none", "good", "never"))
+	require.Equal(
+		t,
+		"htcjob.htc.cern.ch/good has ended already\nhtcjob.htc.cern.ch/never is cancelled\n",
+		c.ends(1, "cancel", "none", "good", "never"),
+	)
 	require.False(t, c.Get("good").Spec.Suspend)
 	c.Phase("never", v1alpha1.PhaseSuspended)
 	require.Equal(t, "suspended\n", c.ends(6, "status", "never"))
 	require.Empty(t, c.Condor("condor_q", trial.Tagged(c.Get("never"))))
 
-	require.ElementsMatch(t, []string{"htcjob.htc.cern.ch/bad deleted", "htcjob.htc.cern.ch/good deleted"}, strings.Split(strings.TrimSpace(c.ends(0, "delete", "--finished")), "\n"))
+	require.ElementsMatch(
+		t,
+		[]string{"htcjob.htc.cern.ch/bad deleted", "htcjob.htc.cern.ch/good deleted"},
+		strings.Split(strings.TrimSpace(c.ends(0, "delete", "--finished")), "\n"),
+	)
 	require.Equal(t, "htcjob.htc.cern.ch/never deleted\n", c.ends(0, "delete", "never"))
 }
 

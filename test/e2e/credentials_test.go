@@ -33,7 +33,12 @@ func proxy(t *testing.T, end time.Time) string {
 	require.NoError(t, err)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	require.NoError(t, err)
-	certificate := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: "proxy"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: end}
+	certificate := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "proxy"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     end,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, certificate, certificate, &key.PublicKey, key)
 	require.NoError(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
@@ -48,7 +53,11 @@ func jwt(end time.Time) string {
 		text, _ := json.Marshal(v)
 		return base64.RawURLEncoding.EncodeToString(text)
 	}
-	return part(map[string]string{"alg": "none"}) + "." + part(map[string]any{"exp": end.Unix(), "jti": rand.Text()}) + ".c2lnbmVk"
+	return part(
+		map[string]string{"alg": "none"},
+	) + "." + part(
+		map[string]any{"exp": end.Unix(), "jti": rand.Text()},
+	) + ".c2lnbmVk"
 }
 
 // jobSecret writes a Secret that is marked for jobs.
@@ -71,8 +80,14 @@ func credentials(lines ...string) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) {
 		for _, line := range lines {
 			w := strings.Fields(line)
-			job.Spec.Credentials = append(job.Spec.Credentials,
-				v1alpha1.Credential{Name: w[0], SecretKeyRef: v1alpha1.KeyRef{Name: w[1], Key: w[2]}, As: v1alpha1.CredentialKind(w[3])})
+			job.Spec.Credentials = append(
+				job.Spec.Credentials,
+				v1alpha1.Credential{
+					Name:         w[0],
+					SecretKeyRef: v1alpha1.KeyRef{Name: w[1], Key: w[2]},
+					As:           v1alpha1.CredentialKind(w[3]),
+				},
+			)
 		}
 	}
 }
@@ -139,7 +154,11 @@ func TestARunningJobReadsRenewedCredentials(t *testing.T) {
 		})
 	}
 	job := b.Phase("fresh", v1alpha1.PhaseSucceeded)
-	require.Equal(t, digestOf(proxies[0])+"\n"+digestOf(proxies[1])+"\n"+digestOf(proxies[2])+"\n", b.File(job, 0, "digests"))
+	require.Equal(
+		t,
+		digestOf(proxies[0])+"\n"+digestOf(proxies[1])+"\n"+digestOf(proxies[2])+"\n",
+		b.File(job, 0, "digests"),
+	)
 	require.Contains(t, b.File(job, 0, "token.digest"), digestOf(token))
 	require.Contains(t, b.File(job, 0, "eos.digest"), digestOf(keytab))
 	require.Regexp(t, `^/\S+/\.htcd/credentials/atlas /\S+/\.htcd/credentials/wlcg\n$`, b.File(job, 0, "paths"))
@@ -152,7 +171,22 @@ func TestARunningJobReadsRenewedCredentials(t *testing.T) {
 		kept = append(kept, filepath.Base(path))
 		return err
 	}))
-	require.Subset(t, []string{"1", "0", "digests", "eos.digest", "modes", "paths", "token.digest", running, "_condor_stdout", "_condor_stderr"}, kept)
+	require.Subset(
+		t,
+		[]string{
+			"1",
+			"0",
+			"digests",
+			"eos.digest",
+			"modes",
+			"paths",
+			"token.digest",
+			running,
+			"_condor_stdout",
+			"_condor_stderr",
+		},
+		kept,
+	)
 	ads, err := b.Lab.Run(t.Context(), "condor_history", "-l", job.Status.JobID[0])
 	require.NoError(t, err)
 	for _, secret := range append(proxies, "\n"+token) {
@@ -231,9 +265,19 @@ func TestNoCredentialIsBroughtBackWhenTheWrapperIsKilled(t *testing.T) {
 	running := "running-" + b.Namespace
 	b.Create("killed", "echo here >"+running+"; sleep 1000", credentials("note notes text File"))
 	var scratch string
-	b.Eventually(func() bool { scratch = scratchWith(b, running); return scratch != "" }, func() string { return b.Kubectl("describe", "htcjob", "killed") })
-	_, err := b.Lab.RunAs(t.Context(), "root", "sh", "-c",
-		`for p in /proc/[0-9]*; do [ "$(readlink "$p/cwd")" != "$1" ] || ! tr '\0' ' ' <"$p/cmdline" | grep -q job.sh || kill -9 "${p#/proc/}"; done`, "sh", filepath.Dir(filepath.Dir(scratch)))
+	b.Eventually(
+		func() bool { scratch = scratchWith(b, running); return scratch != "" },
+		func() string { return b.Kubectl("describe", "htcjob", "killed") },
+	)
+	_, err := b.Lab.RunAs(
+		t.Context(),
+		"root",
+		"sh",
+		"-c",
+		`for p in /proc/[0-9]*; do [ "$(readlink "$p/cwd")" != "$1" ] || ! tr '\0' ' ' <"$p/cmdline" | grep -q job.sh || kill -9 "${p#/proc/}"; done`,
+		"sh",
+		filepath.Dir(filepath.Dir(scratch)),
+	)
 	require.NoError(t, err)
 	job := b.Fetched("killed")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
@@ -250,7 +294,11 @@ func TestTheEndOfACredentialIsToldBeforeItComes(t *testing.T) {
 	b := trial.New(t)
 	jobSecret(b, "wlcg", "token", jwt(time.Now().Add(4*time.Minute)))
 	renewed := jwt(time.Now().Add(time.Hour))
-	b.Create("ending", "until sha256sum <\"$BEARER_TOKEN_FILE\" | grep "+digestOf(renewed)+"; do sleep 0.5; done", credentials("wlcg wlcg token BearerToken"))
+	b.Create(
+		"ending",
+		"until sha256sum <\"$BEARER_TOKEN_FILE\" | grep "+digestOf(renewed)+"; do sleep 0.5; done",
+		credentials("wlcg wlcg token BearerToken"),
+	)
 	fresh := func(reason string) func(*v1alpha1.HTCJob) bool {
 		return func(job *v1alpha1.HTCJob) bool {
 			c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCredentialsFresh)

@@ -18,13 +18,21 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3)), "on_exit_hold = true\n"
 	})
 	b.Script("own", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) {
-		job.Spec.IdleDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "periodic_remove = JobStatus == 1 && time() - EnteredCurrentStatus > 3\n"
+		job.Spec.IdleDeadlineSeconds, job.Spec.HTCOpts = new(
+			int64(3600),
+		), "periodic_remove = JobStatus == 1 && time() - EnteredCurrentStatus > 3\n"
 	})
 	// The deadline would have come later; the user's own condition removed it.
 	b.Script("both", "exit 0\n", func(job *v1alpha1.HTCJob) {
-		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "on_exit_hold = true\nperiodic_remove = JobStatus == 5 && HoldReasonCode == 3\n"
+		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(
+			int64(3600),
+		), "on_exit_hold = true\nperiodic_remove = JobStatus == 5 && HoldReasonCode == 3\n"
 	})
-	b.Script("lacks", "echo no file >&2\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = nothing\n" })
+	b.Script(
+		"lacks",
+		"echo no file >&2\n",
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = nothing\n" },
+	)
 	for name, want := range map[string]struct {
 		phase           v1alpha1.Phase
 		reason, message string
@@ -52,7 +60,11 @@ func TestAJobThatRunsForTooLongEndsByItsOwnDeadline(t *testing.T) {
 	b.Script("long", "case $1 in 0) sleep 600;; esac\n", limited, func(job *v1alpha1.HTCJob) {
 		job.Spec.Script.Queue, job.Spec.HTCOpts = new(int32(2)), "periodic_release = true\nmax_retries = 3\n"
 	})
-	flow := flowIn(b, "late", "  steps:\n  - name: long\n    job:\n      script: {image: centos, command: bash, source: sleep 600}\n      runDeadlineSeconds: 3\n")
+	flow := flowIn(
+		b,
+		"late",
+		"  steps:\n  - name: long\n    job:\n      script: {image: centos, command: bash, source: sleep 600}\n      runDeadlineSeconds: 3\n",
+	)
 	job := b.Ended("long")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
 	require.EqualValues(t, 1, job.Status.Succeeded)

@@ -49,8 +49,15 @@ func TestARelease(t *testing.T) {
 	for i := range dirs {
 		dirs[i] = t.TempDir()
 		c := exec.CommandContext(t.Context(), "../../tools/dist.sh", "v0.9.0", dirs[i])
-		c.Env = append(os.Environ(), "KUBECTL="+running.Bin("kubectl"), "HTCD_LAB="+running.Dir, "PLATFORMS=", "IMAGE=registry.example.org/htcd",
-			"ARCHIVES="+archives, "KEY="+key)
+		c.Env = append(
+			os.Environ(),
+			"KUBECTL="+running.Bin("kubectl"),
+			"HTCD_LAB="+running.Dir,
+			"PLATFORMS=",
+			"IMAGE=registry.example.org/htcd",
+			"ARCHIVES="+archives,
+			"KEY="+key,
+		)
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
@@ -73,10 +80,20 @@ func TestARelease(t *testing.T) {
 	index := indexOf(t, filepath.Join(dirs[0], "htcd-image.tar"))
 	require.Contains(t, string(text), "image: registry.example.org/htcd@"+index+"\n")
 	require.NotContains(t, string(text), "@sha256:0000")
-	values := exec.CommandContext(t.Context(), "tar", "-xzOf", filepath.Join(dirs[0], "htcd-0.9.0.tgz"), "htcd/values.yaml")
+	values := exec.CommandContext(
+		t.Context(),
+		"tar",
+		"-xzOf",
+		filepath.Join(dirs[0], "htcd-0.9.0.tgz"),
+		"htcd/values.yaml",
+	)
 	chart, err := values.Output()
 	require.NoError(t, err)
-	require.Contains(t, string(chart), "\n  repository: \"registry.example.org/htcd\"\n  tag: \"\"\n  digest: \""+index+"\"\n")
+	require.Contains(
+		t,
+		string(chart),
+		"\n  repository: \"registry.example.org/htcd\"\n  tag: \"\"\n  digest: \""+index+"\"\n",
+	)
 	sums, err := os.ReadFile(filepath.Join(dirs[0], "SHA256SUMS"))
 	require.NoError(t, err)
 	text64, err := os.ReadFile(filepath.Join(dirs[0], "SHA256SUMS.sig"))
@@ -90,7 +107,16 @@ func TestARelease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(crds), "\nkind: CustomResourceDefinition\n"))
 	require.Contains(t, string(text), strings.TrimSpace(string(crds)))
-	said, err := running.Run(t.Context(), "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", filepath.Join(dirs[0], "crds.yaml"))
+	said, err := running.Run(
+		t.Context(),
+		"kubectl",
+		"apply",
+		"--server-side",
+		"--force-conflicts",
+		"--dry-run=server",
+		"-f",
+		filepath.Join(dirs[0], "crds.yaml"),
+	)
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(said, "(server dry run)"), said)
 
@@ -102,7 +128,14 @@ func TestARelease(t *testing.T) {
 
 // anImage writes an image with one program, of which only the head is there.
 func anImage(t *testing.T, architecture string, machine elf.Machine) string {
-	head := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: 1, Ehsize: 64, Phentsize: 56, Shentsize: 64}
+	head := elf.Header64{
+		Type:      uint16(elf.ET_EXEC),
+		Machine:   uint16(machine),
+		Version:   1,
+		Ehsize:    64,
+		Phentsize: 56,
+		Shentsize: 64,
+	}
 	copy(head.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 	var program bytes.Buffer
 	require.NoError(t, binary.Write(&program, binary.LittleEndian, head))
@@ -112,7 +145,9 @@ func anImage(t *testing.T, architecture string, machine elf.Machine) string {
 	_, err := program.WriteTo(w)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files.Bytes())), nil },
+	)
 	require.NoError(t, err)
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: architecture})
 	require.NoError(t, err)
@@ -131,7 +166,10 @@ func indexOf(t *testing.T, archive string) string {
 	require.NoError(t, err)
 	manifest, err := all.IndexManifest()
 	require.NoError(t, err)
-	found := slices.IndexFunc(manifest.Manifests, func(m v1.Descriptor) bool { return m.Annotations["org.opencontainers.image.ref.name"] == "v0.9.0" })
+	found := slices.IndexFunc(
+		manifest.Manifests,
+		func(m v1.Descriptor) bool { return m.Annotations["org.opencontainers.image.ref.name"] == "v0.9.0" },
+	)
 	require.GreaterOrEqual(t, found, 0)
 	index, err := all.ImageIndex(manifest.Manifests[found].Digest)
 	require.NoError(t, err)

@@ -42,7 +42,14 @@ var limit = regexp.MustCompile(`--timeout=\d+[ms]\b`)
 func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
 
 // ofUsers are the documents whose commands concern their reader's own namespace alone.
-var ofUsers = []string{"data.md", "from-condor-submit.md", "from-harvester.md", "from-state-machine.md", "user.md", "workflows.md"}
+var ofUsers = []string{
+	"data.md",
+	"from-condor-submit.md",
+	"from-harvester.md",
+	"from-state-machine.md",
+	"user.md",
+	"workflows.md",
+}
 
 // TestTheCommandsOfTheDocsWork runs each document for administrators from beginning to end, one after the other.
 func TestTheCommandsOfTheDocsWork(t *testing.T) {
@@ -96,8 +103,14 @@ func read(t *testing.T, document string, user *trial.Bench) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
 	c.Dir = clone(t)
-	c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "NAMESPACE="+namespace, "KUBECONFIG="+kubeconfig, "HTCD_LEDGER="+running.Ledger(),
-		"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
+	c.Env = append(
+		os.Environ(),
+		"HTCD_LAB="+running.Dir,
+		"NAMESPACE="+namespace,
+		"KUBECONFIG="+kubeconfig,
+		"HTCD_LEDGER="+running.Ledger(),
+		"PATH="+running.Path("bin")+":"+os.Getenv("PATH"),
+	)
 	c.Env = append(c.Env, environment...)
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -115,7 +128,11 @@ func TestNoCommandOfTheDocsIsLeftOut(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^(kubectl|htcd|make|docker|curl|condor_\w+) `)
 	files, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
-	others := []string{"development.md", "metrics.md", "performance.md"} // developers, promtool's tests and the measurements run theirs
+	others := []string{
+		"development.md",
+		"metrics.md",
+		"performance.md",
+	} // developers, promtool's tests and the measurements run theirs
 	for _, file := range files {
 		if slices.Contains(others, filepath.Base(file)) {
 			continue

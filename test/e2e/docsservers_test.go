@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// atTheLab puts the lab's servers in the place of those that the commands of a document name, with the files that are expected there. It
-// returns the commands, and where their user's token, proxy and login are.
+// atTheLab puts the lab's servers in the place of those that the commands of a document name, with the files that are
+// expected there. It returns the commands, and where their user's token, proxy and login are.
 func atTheLab(t *testing.T, commands string) (changed string, environment []string) {
 	t.Helper()
 	if !strings.Contains(commands, ".example.org") {
@@ -40,7 +40,10 @@ func atTheLab(t *testing.T, commands string) (changed string, environment []stri
 		t.Cleanup(func() { require.NoError(t, os.RemoveAll(s.dir)) })
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, s.file), []byte("the content of "+s.file+"\n"), 0o644))
 	}
-	b.Push(b.Registry()+"/group/model:v3", map[string][]byte{"model.pt": []byte("weights"), "labels.txt": []byte("electron\n")})
+	b.Push(
+		b.Registry()+"/group/model:v3",
+		map[string][]byte{"model.pt": []byte("weights"), "labels.txt": []byte("electron\n")},
+	)
 	copyImage(b, "centos", "group/analysis:v3")
 
 	registry := fmt.Sprintf("localhost:%d", world.Ports.Registry) // as such it wants a login for everything
@@ -55,7 +58,11 @@ func atTheLab(t *testing.T, commands string) (changed string, environment []stri
 	for file, text := range map[string]string{"token": parts.StoreToken, "proxy": proxy, "config.json": dockerConfig(registry, parts.RegistryPassword)} {
 		require.NoError(t, os.WriteFile(filepath.Join(user, file), []byte(text), 0o600))
 	}
-	return changed, []string{"BEARER_TOKEN_FILE=" + filepath.Join(user, "token"), "X509_USER_PROXY=" + filepath.Join(user, "proxy"), "DOCKER_CONFIG=" + user}
+	return changed, []string{
+		"BEARER_TOKEN_FILE=" + filepath.Join(user, "token"),
+		"X509_USER_PROXY=" + filepath.Join(user, "proxy"),
+		"DOCKER_CONFIG=" + user,
+	}
 }
 
 // copyImage gives an image of the lab's registry a further name.

@@ -51,7 +51,17 @@ func problems(found map[string]finding) []string {
 func TestTheDoctorFindsAWorkingHTCdWellAndDoesNotDisturbIt(t *testing.T) {
 	b := trial.New(t)
 	lease := func() string {
-		out, err := b.Lab.Run(t.Context(), "kubectl", "-n", "default", "get", "lease", "htcd", "-o", "jsonpath={.spec.holderIdentity} {.spec.leaseTransitions}")
+		out, err := b.Lab.Run(
+			t.Context(),
+			"kubectl",
+			"-n",
+			"default",
+			"get",
+			"lease",
+			"htcd",
+			"-o",
+			"jsonpath={.spec.holderIdentity} {.spec.leaseTransitions}",
+		)
 		require.NoError(t, err)
 		return out
 	}
@@ -70,7 +80,9 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 	apply := func(object string) {
 		b.ApplyText(object)
 	}
-	apply(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kinit-secret"}, "stringData": {"username": "robot", "password": "wrong"}}`)
+	apply(
+		`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kinit-secret"}, "stringData": {"username": "robot", "password": "wrong"}}`,
+	)
 	apply(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "htcd"}, "rules": [
 		{"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["kinit-secret"], "verbs": ["list", "watch"]}]}`)
 	apply(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "htcd"},
@@ -160,8 +172,14 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 			return err == nil
 		}, trial.Patience, 100*time.Millisecond)
 	})
-	b.Kubectl("patch", "crd", name, "--type=json", "-p",
-		`[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/ttlSecondsAfterFinished"}]`)
+	b.Kubectl(
+		"patch",
+		"crd",
+		name,
+		"--type=json",
+		"-p",
+		`[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/ttlSecondsAfterFinished"}]`,
+	)
 	b.Eventually(func() bool {
 		return strings.Contains(doctor(t, b.Lab)["crd"].Message, "it has no spec.ttlSecondsAfterFinished")
 	}, func() string { return "the older CRD was not noticed" })
@@ -188,7 +206,11 @@ func TestTheDoctorSeesThatNoWorkflowCouldRun(t *testing.T) {
 	with(t.Context(), string(before)+"SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS = KERBEROS, IDTOKENS, SCITOKENS\n")
 	found := doctor(t, b.Lab)
 	require.Equal(t, []string{"workflows"}, problems(found), "%+v", found)
-	require.Contains(t, found["workflows"].Message, "HTCWorkflows cannot run: the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS")
+	require.Contains(
+		t,
+		found["workflows"].Message,
+		"HTCWorkflows cannot run: the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS",
+	)
 	require.Contains(t, found["workflows"].Do, "docs/configure.md")
 	require.Equal(t, "skipped", doctor(t, b.Lab, "--workflows=false")["workflows"].Verdict)
 	require.Empty(t, b.Condor("condor_q", `JobBatchName == "htcd doctor"`), "nothing is left in the queue")

@@ -32,7 +32,13 @@ func TestTheScriptSeesItsEnvironmentAsItWasWritten(t *testing.T) {
 	}
 	var script strings.Builder
 	for name, value := range environment {
-		fmt.Fprintf(&script, "[ \"$%s\" = %s ] || { echo %s; exit 7; }\n", name, "'"+strings.ReplaceAll(string(value), "'", `'\''`)+"'", name)
+		fmt.Fprintf(
+			&script,
+			"[ \"$%s\" = %s ] || { echo %s; exit 7; }\n",
+			name,
+			"'"+strings.ReplaceAll(string(value), "'", `'\''`)+"'",
+			name,
+		)
 	}
 	for i := len(environment); i < 128; i++ {
 		name := fmt.Sprintf("MANY_%d", i)
@@ -58,12 +64,16 @@ func TestTheScriptSeesItsEnvironmentAsItWasWritten(t *testing.T) {
 func TestVariablesDoNotReachOutOfTheContainer(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("preload", "[ \"$LD_PRELOAD\" = /nowhere/evil.so ] && [ \"$BASH_FUNC\" = '() { exit 9; }' ]\n", func(job *v1alpha1.HTCJob) {
-		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{
-			"LD_PRELOAD": "/nowhere/evil.so", "LD_AUDIT": "/nowhere/evil.so", "BASH_FUNC": "() { exit 9; }", "IFS": "/", "CURL_HOME": "/nowhere",
-			"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1",
-		}
-	})
+	b.Script(
+		"preload",
+		"[ \"$LD_PRELOAD\" = /nowhere/evil.so ] && [ \"$BASH_FUNC\" = '() { exit 9; }' ]\n",
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{
+				"LD_PRELOAD": "/nowhere/evil.so", "LD_AUDIT": "/nowhere/evil.so", "BASH_FUNC": "() { exit 9; }", "IFS": "/", "CURL_HOME": "/nowhere",
+				"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1",
+			}
+		},
+	)
 	job := b.Ended("preload")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "preload"))
 	require.Equal(t, "callback", b.Source(job), "no proxy stands between the job and htcd")

@@ -58,9 +58,23 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	run := func(role, name string, proc int, stream remotecommand.StreamOptions, words ...string) (stdout, stderr string, err error) {
 		t.Helper()
 		config := trial.Config(t)
-		config.Impersonate = rest.ImpersonationConfig{UserName: "anna-" + role, Groups: []string{"system:authenticated", "some"}}
-		r := client.CoreV1().RESTClient().Get().AbsPath("/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/"+name+"/exec").
-			Param("proc", strconv.Itoa(proc)).Param("stdin", strconv.FormatBool(stream.Stdin != nil)).Param("tty", strconv.FormatBool(stream.Tty))
+		config.Impersonate = rest.ImpersonationConfig{
+			UserName: "anna-" + role,
+			Groups:   []string{"system:authenticated", "some"},
+		}
+		r := client.CoreV1().RESTClient().Get().AbsPath(
+			"/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/"+name+"/exec",
+		).
+			Param(
+				"proc",
+				strconv.Itoa(proc),
+			).Param(
+			"stdin",
+			strconv.FormatBool(stream.Stdin != nil),
+		).Param(
+			"tty",
+			strconv.FormatBool(stream.Tty),
+		)
 		for _, word := range words {
 			r = r.Param("command", word)
 		}
@@ -77,8 +91,16 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 		return out.String(), errs.String(), err
 	}
 	may := func(user string, verbs ...string) {
-		_, err := client.RbacV1().Roles(b.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user},
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{"output.htc.cern.ch"}, Resources: []string{"htcjobs/exec"}, Verbs: verbs}}}, metav1.CreateOptions{})
+		_, err := client.RbacV1().Roles(
+			b.Namespace,
+		).Create(
+			t.Context(),
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user},
+				Rules: []rbacv1.PolicyRule{
+					{APIGroups: []string{"output.htc.cern.ch"}, Resources: []string{"htcjobs/exec"}, Verbs: verbs},
+				}},
+			metav1.CreateOptions{},
+		)
 		require.NoError(t, err)
 		b.Kubectl("create", "rolebinding", user, "--role", user, "--user", "anna-"+user)
 	}
@@ -98,7 +120,17 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	none := remotecommand.StreamOptions{}
 	var out, errs string
 	b.Eventually(func() bool {
-		out, errs, err = run("all", "busy", 1, none, "sh", "-c", `until [ -s pid ]; do sleep 1; done; echo "$HTCPROCID $GREETING|$1|"; kill -0 $(cat pid) && cat /proc/1/comm; echo oops >&2; exit 7`, "sh", "a  'b' \\ \"*\n$(id)")
+		out, errs, err = run(
+			"all",
+			"busy",
+			1,
+			none,
+			"sh",
+			"-c",
+			`until [ -s pid ]; do sleep 1; done; echo "$HTCPROCID $GREETING|$1|"; kill -0 $(cat pid) && cat /proc/1/comm; echo oops >&2; exit 7`,
+			"sh",
+			"a  'b' \\ \"*\n$(id)",
+		)
 		return !strings.Contains(errs, "has no container now")
 	}, func() string { return errs })
 	exit := utilexec.CodeExitError{}
@@ -108,7 +140,15 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.Equal(t, "oops\n", errs, "and nothing of sshd")
 
 	// Not beside it: neither the node's files nor its processes are there.
-	out, _, err = run("exec", "look", 0, none, "sh", "-c", "ls -d "+b.Lab.Path("condor", "log")+"; cat /proc/[0-9]*/comm; grep -E 'CapEff|NoNewPrivs' /proc/self/status")
+	out, _, err = run(
+		"exec",
+		"look",
+		0,
+		none,
+		"sh",
+		"-c",
+		"ls -d "+b.Lab.Path("condor", "log")+"; cat /proc/[0-9]*/comm; grep -E 'CapEff|NoNewPrivs' /proc/self/status",
+	)
 	require.NoError(t, err)
 	require.NotContains(t, out, "condor")
 	require.NotContains(t, out, "sshd")
@@ -119,10 +159,22 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	b.Eventually(func() bool {
 		audit, err := os.ReadFile(b.Lab.Log("audit"))
 		require.NoError(t, err)
-		return regexp.MustCompile(`(?m)^.*"requestURI":"[^"]*/` + b.Namespace + `/htcjobs/look/exec\?command=sh[^"]*CapEff.*"anna-exec"`).Match(audit)
+		return regexp.MustCompile(
+			`(?m)^.*"requestURI":"[^"]*/` + b.Namespace + `/htcjobs/look/exec\?command=sh[^"]*CapEff.*"anna-exec"`,
+		).Match(
+			audit,
+		)
 	}, func() string { return "the audit log has no line that says who has run what" })
 
-	out, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: strings.NewReader(strings.Repeat("0123456789abcde\n", 1<<16))}, "sh", "-c", "cat | wc -c")
+	out, _, err = run(
+		"all",
+		"look",
+		0,
+		remotecommand.StreamOptions{Stdin: strings.NewReader(strings.Repeat("0123456789abcde\n", 1<<16))},
+		"sh",
+		"-c",
+		"cat | wc -c",
+	)
 	require.NoError(t, err)
 	require.Equal(t, strconv.Itoa(16<<16), strings.TrimSpace(out), "the standard input ends")
 
@@ -143,8 +195,16 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 		"caught":   types("exit 3\n"),
 	}
 	screen.sizes <- remotecommand.TerminalSize{Width: 101, Height: 37}
-	go types("for size in '37 101' '50 120'; do until [ \"$(stty size)\" = \"$size\" ]; do sleep 1; done; echo \"[$size]\"; done\n")()
-	_, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true, TerminalSizeQueue: screen}, "sh")
+	go types(
+		"for size in '37 101' '50 120'; do until [ \"$(stty size)\" = \"$size\" ]; do sleep 1; done; echo \"[$size]\"; done\n",
+	)()
+	_, _, err = run(
+		"all",
+		"look",
+		0,
+		remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true, TerminalSizeQueue: screen},
+		"sh",
+	)
 	require.ErrorAs(t, err, &exit, screen.seen.String())
 	require.Equal(t, 3, exit.Code, screen.seen.String())
 	require.NoError(t, typed.Close())
@@ -163,7 +223,15 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	in, typed = io.Pipe()
 	defer typed.Close()
 	screen = &terminal{does: map[string]func(){"begun": types("\x03")}}
-	_, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true}, "sh", "-c", "echo begun; exec sleep 600")
+	_, _, err = run(
+		"all",
+		"look",
+		0,
+		remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true},
+		"sh",
+		"-c",
+		"echo begun; exec sleep 600",
+	)
 	require.ErrorAs(t, err, &exit, screen.seen.String())
 	require.Equal(t, 128+2, exit.Code, screen.seen.String())
 	require.NoError(t, typed.Close())
@@ -184,9 +252,26 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.ErrorContains(t, err, "there is no container to run anything in")
 
 	// A node of a workflow.
-	flowIn(b, "flow", "  steps: [{name: look, job: {interactive: true, script: {image: centos, command: bash, source: \"false\"}}}]")
+	flowIn(
+		b,
+		"flow",
+		"  steps: [{name: look, job: {interactive: true, script: {image: centos, command: bash, source: \"false\"}}}]",
+	)
 	b.Eventually(func() bool {
-		out, err = b.Lab.Run(t.Context(), "htcd", "exec", "flow", "-n", b.Namespace, "--step", "look", "--", "sh", "-c", "cat /proc/[0-9]*/comm | grep -cx sleep")
+		out, err = b.Lab.Run(
+			t.Context(),
+			"htcd",
+			"exec",
+			"flow",
+			"-n",
+			b.Namespace,
+			"--step",
+			"look",
+			"--",
+			"sh",
+			"-c",
+			"cat /proc/[0-9]*/comm | grep -cx sleep",
+		)
 		return err == nil
 	}, func() string { return fmt.Sprint(out, err) })
 	require.Equal(t, "1\n", out, "the container waits, and the script has not run")

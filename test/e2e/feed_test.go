@@ -21,7 +21,8 @@ import (
 // ads are jobs by their numbers, each with its attributes.
 type ads map[string]map[string]string
 
-// An operator and a real number have two spellings each: once HTCondor has evaluated an expression, it prints it in its own.
+// An operator and a real number have two spellings each: once HTCondor has evaluated an expression, it prints it in its
+// own.
 var (
 	sameOperators = strings.NewReplacer(" isnt ", " =!= ", " is ", " =?= ")
 	realNumber    = regexp.MustCompile(`\b\d+\.\d+(E[+-]\d+)?\b`)
@@ -37,7 +38,8 @@ func sameSpelling(expression string) string {
 	})
 }
 
-// unwritten is what the schedd has in its memory only: when it was asked, and when the cluster had its first match (25.14).
+// unwritten is what the schedd has in its memory only: when it was asked, and when the cluster had its first match
+// (25.14).
 var unwritten = []string{"servertime", "firstjobmatchdate"}
 
 // readAds reads ads without what the schedd does not write down, such as what it makes for the negotiator.
@@ -60,10 +62,17 @@ func readAds(b *trial.Bench, text string) ads {
 func askMirror(b *trial.Bench, m *feed.Mirror, constraint string, left bool) ads {
 	b.T.Helper()
 	var lines []string
-	require.NoError(b.T, m.Answer(b.T.Context(), feed.Asked{Question: schedd.Question{Left: left, Constraint: constraint}}, func(ad []byte) error {
-		lines = append(lines, string(ad))
-		return nil
-	}))
+	require.NoError(
+		b.T,
+		m.Answer(
+			b.T.Context(),
+			feed.Asked{Question: schedd.Question{Left: left, Constraint: constraint}},
+			func(ad []byte) error {
+				lines = append(lines, string(ad))
+				return nil
+			},
+		),
+	)
 	return readAds(b, "["+strings.Join(lines, ",")+"]")
 }
 
@@ -91,7 +100,10 @@ func TestTheFeedShowsJobsAsHTCondorDoes(t *testing.T) {
 		require.NoError(t, err)
 	}
 	all := func(these ads, status string) bool {
-		return !slices.ContainsFunc(slices.Collect(maps.Values(these)), func(ad map[string]string) bool { return ad["jobstatus"] != status })
+		return !slices.ContainsFunc(
+			slices.Collect(maps.Values(these)),
+			func(ad map[string]string) bool { return ad["jobstatus"] != status },
+		)
 	}
 	shows := func(status string) (shown ads) {
 		t.Helper()
@@ -101,7 +113,8 @@ func TestTheFeedShowsJobsAsHTCondorDoes(t *testing.T) {
 			if len(said) != 2 || !all(said, status) {
 				return false
 			}
-			// Where a run begins and ends, the schedd does not flush job_queue.log: that waits for the next change that has to last.
+			// Where a run begins and ends, the schedd does not flush job_queue.log: that waits for the next change that
+			// has to last.
 			do("condor_qedit", "Looked", strconv.FormatInt(time.Now().UnixNano(), 10))
 			said, shown = askTool(b, constraint, "condor_q", "-allusers"), askMirror(b, m, constraint, false)
 			if status == "2" { // its shadow writes now and then what a job does, so the two may differ in that

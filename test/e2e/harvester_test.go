@@ -52,7 +52,11 @@ func TestTheExampleOfAHarvesterQueueIsAPool(t *testing.T) {
 	require.Equal(t, v1alpha1.PoolOnline, s.State)
 	require.Equal(t, v1alpha1.PoolLimits{
 		MaxOpen: &queue.MaxWorkers, NewPerMinute: &queue.MaxNewWorkersPerCycle, MaxHeld: new(int32(100)),
-		IdlePercentOfRunning: &v1alpha1.IdlePercent{Percent: queue.NQueueLimitWorkerRatio, Min: &queue.NQueueLimitWorkerMin, Max: &queue.NQueueLimitWorkerMax},
+		IdlePercentOfRunning: &v1alpha1.IdlePercent{
+			Percent: queue.NQueueLimitWorkerRatio,
+			Min:     &queue.NQueueLimitWorkerMin,
+			Max:     &queue.NQueueLimitWorkerMax,
+		},
 	}, *s.Limits)
 	for i, name := range s.Schedds {
 		require.Equal(t, queue.Submitter.CondorSchedd[i], string(name))
@@ -64,6 +68,11 @@ func TestTheExampleOfAHarvesterQueueIsAPool(t *testing.T) {
 
 	b.Apply("pools/htcjob.yaml")
 	job := b.Until("pilot", "known to htcd", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration > 0 })
-	require.NotEqual(t, metav1.ConditionTrue, b.Condition(job, v1alpha1.ConditionSubmitted).Status, "the schedds do not exist")
+	require.NotEqual(
+		t,
+		metav1.ConditionTrue,
+		b.Condition(job, v1alpha1.ConditionSubmitted).Status,
+		"the schedds do not exist",
+	)
 	require.False(t, job.Status.Phase.Terminal(), job.Status)
 }

@@ -51,7 +51,9 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	}
 	_, err = job.patch(early)
 	require.NoError(t, err, "a change to what stands there already is none")
-	_, err = job.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true,"result":"stdout"}}`)
+	_, err = job.patch(
+		`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true,"result":"stdout"}}`,
+	)
 	require.NoError(t, err, "these are not sent")
 	_, err = job.patch(`{"metadata":{"labels":{"a":"b"},"finalizers":["` + v1alpha1.Finalizer + `"]}}`)
 	require.NoError(t, err, "metadata may change at any time")
@@ -67,9 +69,18 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 func TestCountsArePresentFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
 	job := newSample(t)
-	require.Equal(t,
-		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending", "reason": "NoStatus", "observedGeneration": int64(0)},
-		job.get().Object["status"])
+	require.Equal(
+		t,
+		map[string]any{
+			"active":             int64(0),
+			"succeeded":          int64(0),
+			"failed":             int64(0),
+			"phase":              "Pending",
+			"reason":             "NoStatus",
+			"observedGeneration": int64(0),
+		},
+		job.get().Object["status"],
+	)
 }
 
 func TestSpecAndStatusAreWrittenApart(t *testing.T) {
@@ -144,10 +155,15 @@ func (j sample) patch(merge string, subresources ...string) (*unstructured.Unstr
 
 func newSample(t *testing.T) sample {
 	t.Helper()
-	return sampleOf(t, v1alpha1.Resource, map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}})
+	return sampleOf(
+		t,
+		v1alpha1.Resource,
+		map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}},
+	)
 }
 
-// sampleOf installs the shipped CRD of a resource under its own group, which is removed with the test, and creates one object of it.
+// sampleOf installs the shipped CRD of a resource under its own group, which is removed with the test, and creates one
+// object of it.
 func sampleOf(t *testing.T, resource string, spec map[string]any) sample {
 	t.Helper()
 	namespace := trial.Namespace(t)

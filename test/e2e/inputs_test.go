@@ -89,7 +89,11 @@ func awaits(b *trial.Bench, name, reason string) string {
 	require.Equal(b.T, v1alpha1.PhasePending, job.Status.Phase)
 	require.Zero(b.T, job.Status.ClusterID)
 	ready, submitted := b.Condition(job, v1alpha1.ConditionInputsReady), b.Condition(job, v1alpha1.ConditionSubmitted)
-	require.Equal(b.T, []string{"False", reason, ready.Message}, []string{string(submitted.Status), submitted.Reason, submitted.Message})
+	require.Equal(
+		b.T,
+		[]string{"False", reason, ready.Message},
+		[]string{string(submitted.Status), submitted.Reason, submitted.Message},
+	)
 	return ready.Message
 }
 
@@ -97,13 +101,27 @@ func awaits(b *trial.Bench, name, reason string) string {
 func TestAChainOfHTCJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("merge", `ls -R hist; cat hist/0 hist/1 hist/2 > all; [ ! -e hist/3 ]`+"\n", inputs(fromJob("hist", "fit", "out/hist", "All"), fromJob("log", "fit", "_condor_stdout", 2)))
-	b.Script("fit", `set -e
+	b.Script(
+		"merge",
+		`ls -R hist; cat hist/0 hist/1 hist/2 > all; [ ! -e hist/3 ]`+"\n",
+		inputs(fromJob("hist", "fit", "out/hist", "All"), fromJob("log", "fit", "_condor_stdout", 2)),
+	)
+	b.Script(
+		"fit",
+		`set -e
 stat -c '%a %n' fit.yaml db.pass hist.root data.bin
 [ "$(cat db.pass)" = s3cret ]
 mkdir out; cat fit.yaml hist.root > out/hist
-echo changed >> fit.yaml; touch db.pass; cp db.pass pass.copied; rm pass.copied`+"\n", trial.Queue(3), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = out\n" },
-		inputs(fromMap("fit.yaml", "fit", "fit.yaml"), fromMap("data.bin", "fit", "data"), fromSecret("db.pass", "db", "password"), fromJob("hist.root", "prep", "hist.root", "Same")))
+echo changed >> fit.yaml; touch db.pass; cp db.pass pass.copied; rm pass.copied`+"\n",
+		trial.Queue(3),
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = out\n" },
+		inputs(
+			fromMap("fit.yaml", "fit", "fit.yaml"),
+			fromMap("data.bin", "fit", "data"),
+			fromSecret("db.pass", "db", "password"),
+			fromJob("hist.root", "prep", "hist.root", "Same"),
+		),
+	)
 	awaits(b, "merge", "HTCJobNotEnded")
 	require.Equal(t, "fit.yaml: there is no configmap fit in this namespace", awaits(b, "fit", "ConfigMapNotFound"))
 	binary := filepath.Join(t.TempDir(), "data")
@@ -115,12 +133,20 @@ echo changed >> fit.yaml; touch db.pass; cp db.pass pass.copied; rm pass.copied`
 
 	merge := b.Fetched("merge")
 	require.Equal(t, v1alpha1.PhaseSucceeded, merge.Status.Phase)
-	require.Equal(t, "energy: 13\nhistogram 0\nenergy: 13\nhistogram 1\nenergy: 13\nhistogram 2\n", b.File(merge, 0, "all"))
+	require.Equal(
+		t,
+		"energy: 13\nhistogram 0\nenergy: 13\nhistogram 1\nenergy: 13\nhistogram 2\n",
+		b.File(merge, 0, "all"),
+	)
 	require.Equal(t, "hist:\n0\n1\n2\n", b.Output(merge, 0))
 	fit := b.Get("fit")
 	require.Equal(t, "644 fit.yaml\n600 db.pass\n644 hist.root\n644 data.bin\n", b.Output(fit, 1))
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, fit.Status.InputsDigest)
-	require.Equal(t, fit.Status.InputsDigest, b.SQL(fmt.Sprintf("SELECT inputsDigest FROM runs WHERE uid = '%s'", fit.UID)))
+	require.Equal(
+		t,
+		fit.Status.InputsDigest,
+		b.SQL(fmt.Sprintf("SELECT inputsDigest FROM runs WHERE uid = '%s'", fit.UID)),
+	)
 	require.Equal(t, "True", string(b.Condition(fit, v1alpha1.ConditionInputsReady).Status))
 	left, err := filepath.Glob(b.Lab.Path("htcd", "data", "staging", string(fit.UID)+"-1", ".in*"))
 	require.NoError(t, err)
@@ -214,14 +240,19 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 		queue         int32
 		reason, words string
 	}{
-		"no-file":  {fromJob("a", "good", "none", 1), 1, "InputFailed", `job 1 of the HTCJob good has left no file "none"`},
-		"no-proc":  {fromJob("a", "good", "made", 2), 1, "InputFailed", "has no job 2, only 2"},
-		"a-dir":    {fromJob("a", "good", "dir", 0), 1, "InputFailed", "left no file"},
-		"unequal":  {fromJob("a", "good", "made", "Same"), 3, "Refused", "this one has 3, and good has 2"},
-		"which":    {fromJob("a", "good", "made", nil), 1, "Refused", "write in jobRef.proc whose file is meant"},
-		"itself":   {fromJob("a", "itself", "made", nil), 1, "Refused", "names this HTCJob itself"},
-		"account":  {optional(fromSecret("a", "kinit-secret", "password")), 1, "Refused", "holds an account of HTCondor"},
-		"too-much": {fromMap("a", "large", "a"), 1600, "Refused", "are more than the 1024 MiB that one HTCJob may bring here (--max-input)"},
+		"no-file": {fromJob("a", "good", "none", 1), 1, "InputFailed", `job 1 of the HTCJob good has left no file "none"`},
+		"no-proc": {fromJob("a", "good", "made", 2), 1, "InputFailed", "has no job 2, only 2"},
+		"a-dir":   {fromJob("a", "good", "dir", 0), 1, "InputFailed", "left no file"},
+		"unequal": {fromJob("a", "good", "made", "Same"), 3, "Refused", "this one has 3, and good has 2"},
+		"which":   {fromJob("a", "good", "made", nil), 1, "Refused", "write in jobRef.proc whose file is meant"},
+		"itself":  {fromJob("a", "itself", "made", nil), 1, "Refused", "names this HTCJob itself"},
+		"account": {optional(fromSecret("a", "kinit-secret", "password")), 1, "Refused", "holds an account of HTCondor"},
+		"too-much": {
+			fromMap("a", "large", "a"),
+			1600,
+			"Refused",
+			"are more than the 1024 MiB that one HTCJob may bring here (--max-input)",
+		},
 	}
 	for name, c := range cases {
 		b.Create(name, "exit 0\n", trial.Queue(c.queue), inputs(c.in))
@@ -247,7 +278,13 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 
 	// With what is optional, the jobs start without it; jobs that failed bring nothing.
 	b.Script("optional", "ls a b/* c* d* 2>/dev/null; true\n", trial.Queue(2), inputs(
-		optional(fromJob("a", "bad", "made", "Same")), optional(fromJob("b", "bad", "made", "All")), optional(fromJob("c", "good", "none", 0)), optional(fromMap("d", "none", "a"))))
+		optional(
+			fromJob("a", "bad", "made", "Same"),
+		),
+		optional(fromJob("b", "bad", "made", "All")),
+		optional(fromJob("c", "good", "none", 0)),
+		optional(fromMap("d", "none", "a")),
+	))
 	job := b.Fetched("optional")
 	require.Equal(t, "b/1\n", b.Output(job, 0))
 	require.Equal(t, "a\nb/1\n", b.Output(job, 1))

@@ -22,15 +22,34 @@ func TestAContainerWaitsForPeople(t *testing.T) {
 	b.Until("waits", "submitted", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
 	// The time of the container is that of the submission; htcd's own deadline can be put off.
 	b.Kubectl("patch", "htcjob", "waits", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":3600}}`)
-	_, err := b.Lab.Run(t.Context(), "kubectl", "patch", "htcjob", "waits", "-n", b.Namespace, "--type=merge", "-p", `{"spec":{"interactive":false}}`)
+	_, err := b.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"patch",
+		"htcjob",
+		"waits",
+		"-n",
+		b.Namespace,
+		"--type=merge",
+		"-p",
+		`{"spec":{"interactive":false}}`,
+	)
 	require.ErrorContains(t, err, "the spec cannot change while jobs are active")
 	b.Script("removed", ran, interactive(5))
 	b.Script("kept", "echo broken >&2; exit 3\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.KeepOnFailure = new(v1alpha1.KeepTime("1h"))
 		job.Spec.SuccessExitCodes = []int32{0, 4}
 	})
-	b.Script("stays", "echo broken >&2; exit 3\n", func(job *v1alpha1.HTCJob) { job.Spec.KeepOnFailure = new(v1alpha1.KeepTime("3s")) })
-	flow := flowIn(b, "flow", "  steps: [{name: look, job: {interactive: true, activeDeadlineSeconds: 20, script: {image: centos, command: bash, source: \"echo ran\"}}}]")
+	b.Script(
+		"stays",
+		"echo broken >&2; exit 3\n",
+		func(job *v1alpha1.HTCJob) { job.Spec.KeepOnFailure = new(v1alpha1.KeepTime("3s")) },
+	)
+	flow := flowIn(
+		b,
+		"flow",
+		"  steps: [{name: look, job: {interactive: true, activeDeadlineSeconds: 20, script: {image: centos, command: bash, source: \"echo ran\"}}}]",
+	)
 	b.Script("fine", "exit 4\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.KeepOnFailure, job.Spec.SuccessExitCodes = new(v1alpha1.KeepTime("1h")), []int32{4}
 	})
@@ -49,6 +68,10 @@ func TestAContainerWaitsForPeople(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, b.Ended("fine").Status.Phase)
 	stays := b.Fetched("stays")
 	require.EqualValues(t, 3, *stays.Status.ExitCode)
-	require.Contains(t, stays.Status.Failures[0].Stderr, "broken\nhtcd: the script has ended with the return code 3; its container stays for 3 s (spec.keepOnFailure)")
+	require.Contains(
+		t,
+		stays.Status.Failures[0].Stderr,
+		"broken\nhtcd: the script has ended with the return code 3; its container stays for 3 s (spec.keepOnFailure)",
+	)
 	require.EqualValues(t, 1, b.Get("kept").Status.Active)
 }

@@ -40,7 +40,12 @@ echo "$1|$ENERGY|$SEED|$LIMIT|$ODD|$HTCPROCID"`+"\n", func(job *v1alpha1.HTCJob)
 	job := b.Fetched("items")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "items"))
 	require.Len(t, job.Status.JobID, 3)
-	require.Equal(t, []string{"0|7000|1|5||0", "1|13000|2|5|" + string(odd) + "|1", "2||0|x y||2"}, points(b, job), "an item's variable comes before environment's")
+	require.Equal(
+		t,
+		[]string{"0|7000|1|5||0", "1|13000|2|5|" + string(odd) + "|1", "2||0|x y||2"},
+		points(b, job),
+		"an item's variable comes before environment's",
+	)
 	for _, tool := range []string{"condor_q", "condor_history"} {
 		args := []string{"-constraint", trial.Tagged(job), "-l"}
 		if tool == "condor_q" {
@@ -92,7 +97,12 @@ func TestAFailureNamesItsItem(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, text, 0o644))
 	_, err = b.Lab.Run(t.Context(), "htcd", "submit", file, "--watch", "-n", b.Namespace)
-	require.ErrorContains(t, err, ", ENERGY=13000 SEED=2: exit code 1", "--watch ends with the script's own code, and names the item")
+	require.ErrorContains(
+		t,
+		err,
+		", ENERGY=13000 SEED=2: exit code 1",
+		"--watch ends with the script's own code, and names the item",
+	)
 }
 
 func table(name, key string) func(*v1alpha1.HTCJob) {
@@ -107,12 +117,26 @@ func TestItemsAreTakenFromATableOnceAndAwaited(t *testing.T) {
 	const script = "echo $ENERGY/$SEED/$FAST\n"
 	b.Script("csv", script, table("points", "csv"))
 	b.Script("json", script, table("points", "json"))
-	waits := b.Until("csv", "waiting for the table", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapNotFound" })
-	require.Equal(t, "itemsFrom: there is no configmap points in this namespace", b.Condition(waits, v1alpha1.ConditionInputsReady).Message)
+	waits := b.Until(
+		"csv",
+		"waiting for the table",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapNotFound" },
+	)
+	require.Equal(
+		t,
+		"itemsFrom: there is no configmap points in this namespace",
+		b.Condition(waits, v1alpha1.ConditionInputsReady).Message,
+	)
 	b.Event("csv", "there is no configmap points")
 
 	b.Kubectl("create", "configmap", "points", "--from-literal=csv=ENERGY,SEED\n7000,1\n13000,2\n13000,3\n")
-	b.Kubectl("patch", "configmap", "points", "-p", `{"data":{"csv":"ENERGY,SEED\n7000,1\n13000,2\n13000,3\n","json":"[{\"ENERGY\": 1e3, \"FAST\": true},\n {\"SEED\": \"4\"}]"}}`)
+	b.Kubectl(
+		"patch",
+		"configmap",
+		"points",
+		"-p",
+		`{"data":{"csv":"ENERGY,SEED\n7000,1\n13000,2\n13000,3\n","json":"[{\"ENERGY\": 1e3, \"FAST\": true},\n {\"SEED\": \"4\"}]"}}`,
+	)
 	csv, asJSON := b.Fetched("csv"), b.Fetched("json")
 	require.Equal(t, []string{"7000/1/", "13000/2/", "13000/3/"}, points(b, csv), "they went on by themselves")
 	require.Equal(t, []string{"1e3//true", "/4/"}, points(b, asJSON))
@@ -123,7 +147,11 @@ func TestItemsAreTakenFromATableOnceAndAwaited(t *testing.T) {
 	b.Kubectl("patch", "configmap", "points", "-p", `{"data":{"csv":"ENERGY,SEED\n1,1\n"}}`)
 	require.Equal(t, csv.Status.ItemsDigest, b.Get("csv").Status.ItemsDigest)
 	b.Kubectl("annotate", "htcjob", "csv", v1alpha1.RerunAnnotation+"=1")
-	again := b.Until("csv", "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	again := b.Until(
+		"csv",
+		"run again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() },
+	)
 	require.Len(t, again.Status.JobID, 1)
 	require.NotEqual(t, csv.Status.ItemsDigest, again.Status.ItemsDigest)
 }
@@ -131,7 +159,15 @@ func TestItemsAreTakenFromATableOnceAndAwaited(t *testing.T) {
 func TestABadTableIsRefusedWithItsLine(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Kubectl("create", "configmap", "bad", "--from-literal=csv=A,B\n1,2\n3", "--from-literal=json=[{\"A\": [1]}]", "--from-literal=taken=HOME,A\n1,2", "--from-literal=empty=")
+	b.Kubectl(
+		"create",
+		"configmap",
+		"bad",
+		"--from-literal=csv=A,B\n1,2\n3",
+		"--from-literal=json=[{\"A\": [1]}]",
+		"--from-literal=taken=HOME,A\n1,2",
+		"--from-literal=empty=",
+	)
 	b.Kubectl("patch", "configmap", "bad", "-p", `{"data":{"csv":"A,B\n1,2\n3\n","taken":"HOME,A\n1,2\n"}}`)
 	for key, words := range map[string]string{
 		"csv":   "spec.itemsFrom: configmap bad, key csv: line 3: expected 2 fields (A,B), found 1",
@@ -146,7 +182,11 @@ func TestABadTableIsRefusedWithItsLine(t *testing.T) {
 		require.Empty(t, job.Status.JobID, "nothing was sent")
 	}
 	b.Script("other", "true\n", table("bad", "none"))
-	b.Until("other", "waiting for the key", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapKeyNotFound" })
+	b.Until(
+		"other",
+		"waiting for the key",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapKeyNotFound" },
+	)
 }
 
 func itemsOf(n int, variables ...string) []any {
@@ -176,8 +216,11 @@ var appliedItems = map[string]struct {
 	change  change
 	refusal string
 }{
-	"items":                          {set("items", itemsOf(3, "ENERGY", "SEED")), ""},
-	"items of different variables":   {set("items", []any{map[string]any{"A": "1"}, map[string]any{"B": "2", "PATH": "/x"}}), ""},
+	"items": {set("items", itemsOf(3, "ENERGY", "SEED")), ""},
+	"items of different variables": {
+		set("items", []any{map[string]any{"A": "1"}, map[string]any{"B": "2", "PATH": "/x"}}),
+		"",
+	},
 	"1,000 items":                    {set("items", itemsOf(1000, "ENERGY", "SEED")), ""},
 	"1,001 items":                    {set("items", itemsOf(1001, "A")), tooMany},
 	"10,000 items":                   {set("items", itemsOf(10_000, "A")), tooMany},
@@ -186,35 +229,86 @@ var appliedItems = map[string]struct {
 	"no items":                       {set("items", []any{}), "spec.items in body should have at least 1 items"},
 	"an item of nothing":             {set("items", []any{map[string]any{}}), "should have at least 1 properties"},
 	"an item of numbers":             {set("items", []any{map[string]any{"A": int64(1)}}), "must be of type string"},
-	"an item that is nested":         {set("items", []any{map[string]any{"A": map[string]any{"B": "1"}}}), "unknown field"},
-	"an item with an odd name":       {set("items", []any{map[string]any{"A": "1"}, map[string]any{"A-B": "1"}}), "a variable's name must be letters, digits and _"},
-	"a first item with an odd name":  {set("items", []any{map[string]any{"1A": "1"}}), "a variable's name must be letters, digits and _"},
-	"an item that htcd sets":         {set("items", []any{map[string]any{"A": "1"}, map[string]any{"HTCPROCID": "1"}}), "choose another name"},
-	"an item that opens containers":  {set("items", []any{map[string]any{"APPTAINER_BIND": "/etc"}}), "choose another name"},
-	"an item of two lines":           {set("items", []any{map[string]any{"A": "1\n2"}}), "spec.items[0].A"},
-	"an item that is too long":       {set("items", []any{map[string]any{"A": strings.Repeat("x", 4097)}}), "Too long"},
-	"large items":                    {set("items", large(15)), ""},
-	"items that are too large":       {set("items", large(16)), tooMany},
-	"an item of too many variables":  {set("items", []any{many(17)}), "must have at most 16 items"},
-	"an item of many variables":      {set("items", []any{many(16)}), ""},
-	"items and a number":             {both(set("items", itemsOf(3, "A")), set("script.queue", int64(3))), "queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"},
-	"items and an older number":      {both(set("items", itemsOf(3, "A")), set("queue", int64(3))), "keep one of them"},
-	"items and parameters":           {both(set("items", itemsOf(3, "A")), set("parameters.A", valuesOf(2))), "keep one of them"},
-	"a table":                        {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}), ""},
-	"a table and items":              {both(set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}), set("items", itemsOf(1, "A"))), "keep one of them"},
-	"a table of another namespace":   {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a", "namespace": "other"}), `unknown field "spec.itemsFrom.configMapKeyRef.namespace"`},
-	"a table without a key":          {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points"}), "key: Required value"},
-	"a table from nowhere":           {set("itemsFrom", map[string]any{}), "configMapKeyRef: Required value"},
-	"parameters":                     {both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))), ""},
-	"100,000 combinations":           {both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(40))), ""},
-	"more combinations":              {both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(41))), "parameters must make at most 100000 combinations"},
-	"3,000 values":                   {set("parameters.A", valuesOf(3000)), ""},
-	"3,001 values":                   {set("parameters.A", valuesOf(3001)), "the values of parameters must be at most 3,000, and 64 KiB, together"},
-	"a parameter without values":     {set("parameters.A", []any{}), "should have at least 1 items"},
-	"a parameter with an odd name":   {set("parameters", map[string]any{"A.B": valuesOf(1)}), "a variable's name must be letters, digits and _"},
-	"a parameter that htcd sets":     {set("parameters.HOME", valuesOf(1)), "choose another name"},
-	"a parameter of two lines":       {set("parameters.A", []any{"1\n2"}), "spec.parameters.A[0]"},
-	"parameters that are too large":  {set("parameters.A", longValues(16)), "the values of parameters must be at most 3,000, and 64 KiB, together"},
+	"an item that is nested": {
+		set("items", []any{map[string]any{"A": map[string]any{"B": "1"}}}),
+		"unknown field",
+	},
+	"an item with an odd name": {
+		set("items", []any{map[string]any{"A": "1"}, map[string]any{"A-B": "1"}}),
+		"a variable's name must be letters, digits and _",
+	},
+	"a first item with an odd name": {
+		set("items", []any{map[string]any{"1A": "1"}}),
+		"a variable's name must be letters, digits and _",
+	},
+	"an item that htcd sets": {
+		set("items", []any{map[string]any{"A": "1"}, map[string]any{"HTCPROCID": "1"}}),
+		"choose another name",
+	},
+	"an item that opens containers": {
+		set("items", []any{map[string]any{"APPTAINER_BIND": "/etc"}}),
+		"choose another name",
+	},
+	"an item of two lines":          {set("items", []any{map[string]any{"A": "1\n2"}}), "spec.items[0].A"},
+	"an item that is too long":      {set("items", []any{map[string]any{"A": strings.Repeat("x", 4097)}}), "Too long"},
+	"large items":                   {set("items", large(15)), ""},
+	"items that are too large":      {set("items", large(16)), tooMany},
+	"an item of too many variables": {set("items", []any{many(17)}), "must have at most 16 items"},
+	"an item of many variables":     {set("items", []any{many(16)}), ""},
+	"items and a number": {
+		both(set("items", itemsOf(3, "A")), set("script.queue", int64(3))),
+		"queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them",
+	},
+	"items and an older number": {both(set("items", itemsOf(3, "A")), set("queue", int64(3))), "keep one of them"},
+	"items and parameters": {
+		both(set("items", itemsOf(3, "A")), set("parameters.A", valuesOf(2))),
+		"keep one of them",
+	},
+	"a table": {
+		set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}),
+		"",
+	},
+	"a table and items": {
+		both(
+			set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}),
+			set("items", itemsOf(1, "A")),
+		),
+		"keep one of them",
+	},
+	"a table of another namespace": {
+		set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a", "namespace": "other"}),
+		`unknown field "spec.itemsFrom.configMapKeyRef.namespace"`,
+	},
+	"a table without a key": {
+		set("itemsFrom.configMapKeyRef", map[string]any{"name": "points"}),
+		"key: Required value",
+	},
+	"a table from nowhere": {set("itemsFrom", map[string]any{}), "configMapKeyRef: Required value"},
+	"parameters": {
+		both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))),
+		"",
+	},
+	"100,000 combinations": {both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(40))), ""},
+	"more combinations": {
+		both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(41))),
+		"parameters must make at most 100000 combinations",
+	},
+	"3,000 values": {set("parameters.A", valuesOf(3000)), ""},
+	"3,001 values": {
+		set("parameters.A", valuesOf(3001)),
+		"the values of parameters must be at most 3,000, and 64 KiB, together",
+	},
+	"a parameter without values": {set("parameters.A", []any{}), "should have at least 1 items"},
+	"a parameter with an odd name": {
+		set("parameters", map[string]any{"A.B": valuesOf(1)}),
+		"a variable's name must be letters, digits and _",
+	},
+	"a parameter that htcd sets": {set("parameters.HOME", valuesOf(1)), "choose another name"},
+	"a parameter of two lines":   {set("parameters.A", []any{"1\n2"}), "spec.parameters.A[0]"},
+	"parameters that are too large": {
+		set("parameters.A", longValues(16)),
+		"the values of parameters must be at most 3,000, and 64 KiB, together",
+	},
 }
 
 func large(n int) (items []any) {

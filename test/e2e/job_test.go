@@ -35,7 +35,11 @@ func TestExamplesRunToTheirEnd(t *testing.T) {
 			b := trial.New(t)
 			b.Apply(c.file)
 			job := b.Ended(c.name)
-			require.EqualValues(t, []int32{0, c.succeeded, c.failed}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+			require.EqualValues(
+				t,
+				[]int32{0, c.succeeded, c.failed},
+				[]int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed},
+			)
 			require.Equal(t, v1alpha1.JobIDs(int(job.Status.ClusterID), job.Queue()), job.Status.JobID)
 			require.Equal(t, job.Generation, job.Status.ObservedGeneration)
 			switch c.name {
@@ -66,10 +70,15 @@ func TestExitCodesAgreeWithHTCondor(t *testing.T) {
 	// Once their output is fetched they enter the history, where the ad says the same.
 	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job), "ExitCode")) == 5 },
 		func() string { return "the jobs never reached the history" })
-	require.ElementsMatch(t, []string{id(0) + " 0 false", id(1) + " 11 false", id(2) + " 0 false", id(3) + " 13 false", id(4) + " 0 false"},
-		b.Condor("condor_history", trial.Tagged(job), "ExitCode", "ExitBySignal"))
+	require.ElementsMatch(
+		t,
+		[]string{id(0) + " 0 false", id(1) + " 11 false", id(2) + " 0 false", id(3) + " 13 false", id(4) + " 0 false"},
+		b.Condor("condor_history", trial.Tagged(job), "ExitCode", "ExitBySignal"),
+	)
 	require.Equal(t, "4 7 4 7 4", b.SQL(fmt.Sprintf(
-		"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' AND htcjobName = 'odd' ORDER BY proc)", job.Status.ClusterID)))
+		"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' AND htcjobName = 'odd' ORDER BY proc)",
+		job.Status.ClusterID,
+	)))
 }
 
 func TestAnEndedHTCJobReadsWell(t *testing.T) {

@@ -70,7 +70,11 @@ func TestASuspendedHTCJobLeavesHTCondorAndComesBackWhole(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 1, 0}, countsOf(job))
 	require.Empty(t, queued(b, job))
-	require.Contains(t, b.Condition(b.Get("paused"), v1alpha1.ConditionSuspended).Message, "2 jobs were removed from HTCondor")
+	require.Contains(
+		t,
+		b.Condition(b.Get("paused"), v1alpha1.ConditionSuspended).Message,
+		"2 jobs were removed from HTCondor",
+	)
 	told(b, "paused", "Stopping", "2 jobs are being removed")
 	told(b, "paused", "Suspended", "2 jobs were removed")
 
@@ -98,7 +102,11 @@ func TestAnHTCJobThatIsMadeSuspendedIsSentWhenItIsResumed(t *testing.T) {
 	require.EqualValues(t, 1, b.Ended("later").Status.Attempt)
 
 	spec(b, "later", `"suspend":true`)
-	job = b.Until("later", "looked at", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation })
+	job = b.Until(
+		"later",
+		"looked at",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation },
+	)
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "what has ended stays as it is")
 	b.Kubectl("delete", "htcjob", "later", "--timeout="+trial.Patience.String())
 }
@@ -148,7 +156,11 @@ func TestTheActiveDeadlineEndsWhatHasNotEnded(t *testing.T) {
 	require.Equal(t, []int32{0, 1, 1}, countsOf(job))
 	said := b.Condition(job, v1alpha1.ConditionFailed)
 	require.Equal(t, "DeadlineExceeded", said.Reason)
-	require.Contains(t, said.Message, "5 seconds have passed since the submission (spec.activeDeadlineSeconds): 1 of 2 jobs had not ended")
+	require.Contains(
+		t,
+		said.Message,
+		"5 seconds have passed since the submission (spec.activeDeadlineSeconds): 1 of 2 jobs had not ended",
+	)
 	require.Equal(t, "DeadlineExceeded", job.Status.Failures[0].Reason)
 	took := job.Status.CompletionTime.Sub(job.Status.StartTime.Time)
 	require.GreaterOrEqual(t, took, 4*time.Second)
@@ -196,11 +208,19 @@ func TestWhatMayBeEditedWhileJobsAreActive(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = b.Lab.RunInput(t.Context(), string(manifest), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.ErrorContains(t, err, "the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob")
+	require.ErrorContains(
+		t,
+		err,
+		"the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob",
+	)
 
 	b.Kubectl("label", "htcjob", "busy", "a=b")
 	spec(b, "busy", `"ttlSecondsAfterFinished":3600,"activeDeadlineSeconds":3600`)
-	now := b.Until("busy", "looked at", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation })
+	now := b.Until(
+		"busy",
+		"looked at",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation },
+	)
 	require.Greater(t, now.Generation, job.Generation)
 	require.EqualValues(t, 1, now.Status.Attempt)
 	require.Equal(t, job.Status.JobID, now.Status.JobID)
@@ -240,8 +260,10 @@ func TestALargeQueueIsToldInAFewEvents(t *testing.T) {
 	told(b, "many", "Failed", "10 of 20 jobs failed")
 	events := strings.Fields(b.Kubectl("get", "events.events.k8s.io", "-o", `jsonpath={.items[*].reason}`))
 	require.LessOrEqual(t, len(events), 12, "%v", events)
-	once := slices.DeleteFunc(slices.Clone(events), func(reason string) bool { return reason == "Idle" }) // on a busy machine it is so again and again
-	require.ElementsMatch(t, []string{"JobFailed", "Failed"}, once)
+	// On a busy machine jobs are idle again and again, and the first failure may be known with the last end only.
+	once := slices.DeleteFunc(slices.Clone(events), func(reason string) bool { return reason == "Idle" })
+	slices.Sort(once)
+	require.Contains(t, [][]string{{"Failed"}, {"Failed", "JobFailed"}}, once)
 }
 
 func TestKubectlGetFitsTheTerminal(t *testing.T) {
@@ -250,7 +272,11 @@ func TestKubectlGetFitsTheTerminal(t *testing.T) {
 	b.Script("analysis-of-2026-aaa", "exit 0\n", trial.Queue(3))
 	b.Script("analysis-of-2026-bbb", "exit 1\n", trial.Queue(3))
 	b.Script("analysis-of-2026-ccc", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Suspend = true })
-	b.Script("analysis-of-2026-ddd", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "executable = /bin/id\n" })
+	b.Script(
+		"analysis-of-2026-ddd",
+		"exit 0\n",
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "executable = /bin/id\n" },
+	)
 	b.Ended("analysis-of-2026-aaa")
 	b.Ended("analysis-of-2026-bbb")
 	b.Ended("analysis-of-2026-ddd")
@@ -264,8 +290,8 @@ func TestKubectlGetFitsTheTerminal(t *testing.T) {
 	require.Regexp(t, `bbb .* Failed +\d+s`, b.Kubectl("get", "htcjob", "-o", "wide"))
 }
 
-// The CRD's initial status is not htcd's. A submission that takes longer than a second is reported before its end, so that
-// on a busy machine not every one is as quick as this test requires.
+// The CRD's initial status is not htcd's. A submission that takes longer than a second is reported before its end, so
+// that on a busy machine not every one is as quick as this test requires.
 func TestTheFirstStatusOfAQuickSubmissionNamesItsJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

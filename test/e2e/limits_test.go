@@ -74,7 +74,11 @@ func TestALimitOfOneHTCJob(t *testing.T) {
 	p := newLimited(trial.New(t), "q", `{"limits": {"maxQueue": 2}}`)
 	p.idle("large", trial.Queue(3))
 	job := p.Phase("large", v1alpha1.PhaseFailed)
-	require.Contains(t, p.Condition(job, v1alpha1.ConditionSubmitted).Message, "queue 3 is more than the 2 jobs that one HTCJob may have in pool "+p.name+" (limits.maxQueue)")
+	require.Contains(
+		t,
+		p.Condition(job, v1alpha1.ConditionSubmitted).Message,
+		"queue 3 is more than the 2 jobs that one HTCJob may have in pool "+p.name+" (limits.maxQueue)",
+	)
 }
 
 func TestALimitOfOpenJobs(t *testing.T) {
@@ -104,7 +108,11 @@ func TestALimitOfANamespace(t *testing.T) {
 	p.idle("first")
 	p.sent("first")
 	p.idle("second")
-	p.waits("second", "PoolLimit", "1 of 1 jobs of namespace "+a.Namespace+" open (limits.maxOpenPerNamespace), this HTCJob is next")
+	p.waits(
+		"second",
+		"PoolLimit",
+		"1 of 1 jobs of namespace "+a.Namespace+" open (limits.maxOpenPerNamespace), this HTCJob is next",
+	)
 	other.idle("first")
 	require.Equal(t, 2, other.sent("first"), "another namespace has room")
 	p.delete("first")
@@ -119,7 +127,11 @@ func TestLimitsOfIdleJobsCountJobs(t *testing.T) {
 	p.idle("next", trial.Queue(2))
 	p.waits("next", "PoolLimit", "1 of 2 jobs idle (limits.maxIdle), this HTCJob of 2 jobs is next")
 	p.idle("never", trial.Queue(10_000))
-	p.waits("never", "Refused", "queue 10000 is more than the 2 jobs that may wait for a slot in pool "+p.name+" (limits.maxIdle)")
+	p.waits(
+		"never",
+		"Refused",
+		"queue 10000 is more than the 2 jobs that may wait for a slot in pool "+p.name+" (limits.maxIdle)",
+	)
 	p.delete("first")
 	require.Equal(t, 2, p.sent("next"))
 
@@ -160,7 +172,11 @@ func TestALimitOfHeldJobs(t *testing.T) {
 	p.waits("second", "PoolLimit", "1 of at most 0 jobs on hold (limits.maxHeld)")
 	p.until(func(pool *v1alpha1.HTCPool) bool {
 		return pool.Status.Held == 1 && pool.Status.Waiting == 1 &&
-			refuses(pool, "TooManyHeld", "1 jobs are on hold, more than maxHeld, 0: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed")
+			refuses(
+				pool,
+				"TooManyHeld",
+				"1 jobs are on hold, more than maxHeld, 0: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
+			)
 	})
 	p.idle("third")
 	p.waits("third", "PoolLimit", "1 HTCJob before this one")
@@ -241,7 +257,11 @@ func TestAPoolThatDrainsSendsNothingNew(t *testing.T) {
 	p.sent("first")
 	p.EditPool(p.name, `{"state": "Draining"}`)
 	p.idle("second")
-	p.waits("second", "PoolDraining", "pool "+p.name+": the pool is Draining, nothing new is sent until its state is Online, this HTCJob is next")
+	p.waits(
+		"second",
+		"PoolDraining",
+		"pool "+p.name+": the pool is Draining, nothing new is sent until its state is Online, this HTCJob is next",
+	)
 	p.EditPool(p.name, `{"state": "Online"}`)
 	require.Equal(t, 2, p.sent("second"))
 }

@@ -36,7 +36,11 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	}
 	// A follower waits for it from before it is sent until its end.
 	require.Equal(t, "out of 1\n", htcd("logs", "talk", "--proc=1", "--follow"))
-	require.ElementsMatch(t, []string{"[0] out of 0\n", "[1] out of 1\n"}, slices.Collect(strings.Lines(htcd("logs", "talk", "--all", "--follow"))))
+	require.ElementsMatch(
+		t,
+		[]string{"[0] out of 0\n", "[1] out of 1\n"},
+		slices.Collect(strings.Lines(htcd("logs", "talk", "--all", "--follow"))),
+	)
 	require.Equal(t, "err of 0\n", htcd("logs", "htcjob.htc.cern.ch/talk", "--stderr"))
 	plugin, err := b.Lab.Run(t.Context(), "kubectl", "htcjob", "logs", "talk", "--stderr", "--all", "-n", b.Namespace)
 	require.NoError(t, err)
@@ -98,7 +102,10 @@ func TestGetOutputThatLacksJobsIsNoSuccess(t *testing.T) {
 	b := trial.New(t)
 	b.Script("some", "[ $1 != 1 ] || sleep 600; exit $(($1 / 2))\n", trial.Queue(3))
 	get := func(args ...string) (code int, said string) {
-		c := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), append([]string{"get-output", "some", "-n", b.Namespace}, args...)...)
+		c := exec.CommandContext(
+			t.Context(),
+			b.Lab.Bin("htcd"),
+			append([]string{"get-output", "some", "-n", b.Namespace}, args...)...)
 		out, err := c.CombinedOutput()
 		if _, exited := errors.AsType[*exec.ExitError](err); !exited {
 			require.NoError(t, err)
@@ -187,7 +194,15 @@ spec:
 		require.ErrorContains(t, err, "forbidden")
 		require.Empty(t, text)
 	}
-	out, err := mine.Lab.Run(t.Context(), "kubectl", "--kubeconfig", anna, "get", "--raw", fmt.Sprintf(outputPath, theirs.Namespace, "secret")+"/archive")
+	out, err := mine.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"--kubeconfig",
+		anna,
+		"get",
+		"--raw",
+		fmt.Sprintf(outputPath, theirs.Namespace, "secret")+"/archive",
+	)
 	require.ErrorContains(t, err, "orbidden")
 	require.Empty(t, out)
 
@@ -205,9 +220,14 @@ spec:
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	require.Error(t, err)
 	require.Nil(t, response)
-	wrong, err := tls.LoadX509KeyPair(mine.Lab.Path("kube", "certs", "apiserver.crt"), mine.Lab.Path("kube", "certs", "apiserver.key"))
+	wrong, err := tls.LoadX509KeyPair(
+		mine.Lab.Path("kube", "certs", "apiserver.crt"),
+		mine.Lab.Path("kube", "certs", "apiserver.key"),
+	)
 	require.NoError(t, err)
-	transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{wrong}}}
+	transport = &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{wrong}},
+	}
 	response, err = (&http.Client{Transport: transport}).Do(request)
 	require.Error(t, err)
 	require.Nil(t, response)
@@ -224,7 +244,12 @@ func TestAReaderOfManyLeavesPlacesToOthers(t *testing.T) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
 		client, err := rest.HTTPClientFor(config)
 		require.NoError(t, err)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+fmt.Sprintf(outputPath, b.Namespace, "long")+parameters, nil)
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodGet,
+			config.Host+fmt.Sprintf(outputPath, b.Namespace, "long")+parameters,
+			nil,
+		)
 		require.NoError(t, err)
 		response, err := client.Do(request)
 		require.NoError(t, err)

@@ -42,7 +42,14 @@ func TestAPodWithTheOutputIsLeft(t *testing.T) {
 	require.Contains(t, pod.Spec.Containers[0].Args, "--exit-code=0")
 	require.Empty(t, pod.Spec.Volumes[1:], "no token")
 
-	b.Kubectl("patch", "htcjob", "logspod", "--type=merge", "-p", `{"spec":{"script":{"queue":1,"source":"echo again; exit 3\n"}}}`)
+	b.Kubectl(
+		"patch",
+		"htcjob",
+		"logspod",
+		"--type=merge",
+		"-p",
+		`{"spec":{"script":{"queue":1,"source":"echo again; exit 3\n"}}}`,
+	)
 	again, text := podLeft(b, "logspod", 2)
 	require.NotEqual(t, pod.UID, again.UID)
 	require.Equal(t, "again\n", string(text.BinaryData["00000.out"]))
@@ -80,5 +87,18 @@ func TestAPodOfOthersKeepsItsNameAndAnEditTakesOursAway(t *testing.T) {
 		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionLogsPod) == nil
 	})
 	require.EqualValues(t, 1, job.Status.Attempt)
-	require.Empty(t, b.Kubectl("get", "pod", "first", "--ignore-not-found")+b.Kubectl("get", "configmap", "first-logs", "--ignore-not-found"))
+	require.Empty(
+		t,
+		b.Kubectl(
+			"get",
+			"pod",
+			"first",
+			"--ignore-not-found",
+		)+b.Kubectl(
+			"get",
+			"configmap",
+			"first-logs",
+			"--ignore-not-found",
+		),
+	)
 }

@@ -14,7 +14,11 @@ func TestWhatAnotherControllerRunsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	b.Script("other", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.ManagedBy = "example.org/other" })
-	f := flowIn(b, "others", "  managedBy: example.org/other\n  steps: [{name: a, job: {script: {image: centos, command: bash, source: exit 0}}}]\n")
+	f := flowIn(
+		b,
+		"others",
+		"  managedBy: example.org/other\n  steps: [{name: a, job: {script: {image: centos, command: bash, source: exit 0}}}]\n",
+	)
 	b.Script("named", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.ManagedBy = v1alpha1.Manager })
 	b.Ended("named")
 

@@ -26,7 +26,9 @@ func TestAJobThatWaitsForAMinuteSaysWhy(t *testing.T) {
 	b.Phase("holder", v1alpha1.PhaseRunning)
 	b.Script("waits", "exit 0\n", gpus)
 	b.Eventually(func() bool {
-		return len(b.Condor("condor_q", trial.Tagged(b.Get("waits"))+" && JobStatus == 1 && time() - EnteredCurrentStatus > 60")) == 1
+		return len(
+			b.Condor("condor_q", trial.Tagged(b.Get("waits"))+" && JobStatus == 1 && time() - EnteredCurrentStatus > 60"),
+		) == 1
 	}, func() string { return b.Kubectl("describe", "htcjob", "waits") })
 
 	is := func(name, reason string) metav1.Condition {

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// takes is a Python script that needs 300 MiB, and if given less, keeps them until the machine's policy notices: how soon
-// depends on HTCondor's release and the machine's load.
+// takes is a Python script that needs 300 MiB, and if given less, keeps them until the machine's policy notices: how
+// soon depends on HTCondor's release and the machine's load.
 const takes = `import re, time
 x = bytearray(300 << 20)
 for i in range(0, len(x), 4096): x[i] = 1
@@ -45,7 +45,11 @@ func TestAJobGetsNoMoreMemoryThanItsMost(t *testing.T) {
 	b := trial.New(t)
 	b.Script("bounded", takes, memory("128Mi", "200Mi", 3))
 	b.Until("bounded", "held twice", func(job *v1alpha1.HTCJob) bool {
-		held := b.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 5 && NumHoldsByReason.StartdHeldJob == 2", "RequestMemory")
+		held := b.Condor(
+			"condor_q",
+			trial.Tagged(job)+" && JobStatus == 5 && NumHoldsByReason.StartdHeldJob == 2",
+			"RequestMemory",
+		)
 		return job.Status.Phase == v1alpha1.PhaseHeld && len(held) == 1 && held[0] == job.Status.JobID[0]+" 200"
 	})
 }

@@ -46,7 +46,17 @@ rm counted `+written+`
 	}
 	require.Equal(t, []string{output.Stderr, output.Stdout}, names, "none of it is output")
 	b.Eventually(func() bool {
-		found, err := b.Lab.RunAs(t.Context(), "root", "find", "/tmp", "/var/tmp", "/home", b.Lab.Path("condor", "execute"), "-name", "*.of-"+b.Namespace)
+		found, err := b.Lab.RunAs(
+			t.Context(),
+			"root",
+			"find",
+			"/tmp",
+			"/var/tmp",
+			"/home",
+			b.Lab.Path("condor", "execute"),
+			"-name",
+			"*.of-"+b.Namespace,
+		)
 		return err == nil && strings.TrimSpace(found) == ""
 	}, func() string { return "files of the job are left on the node" })
 }
@@ -56,7 +66,13 @@ const nvidiaSMI = "/usr/local/bin/nvidia-smi"
 
 func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
 	b := trial.New(t)
-	_, err := b.Lab.RunAs(t.Context(), "root", "sh", "-c", "printf '#!/bin/sh\\necho shown\\n' > "+nvidiaSMI+"; chmod 755 "+nvidiaSMI)
+	_, err := b.Lab.RunAs(
+		t.Context(),
+		"root",
+		"sh",
+		"-c",
+		"printf '#!/bin/sh\\necho shown\\n' > "+nvidiaSMI+"; chmod 755 "+nvidiaSMI,
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, err := b.Lab.RunAs(context.WithoutCancel(t.Context()), "root", "rm", "-f", nvidiaSMI)
@@ -74,7 +90,11 @@ func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
 
 // neverSucceeded waits until an HTCJob is held, and fails if it was reported as succeeded before.
 func neverSucceeded(b *trial.Bench, name string) *v1alpha1.HTCJob {
-	job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Phase.Terminal() })
+	job := b.Until(
+		name,
+		"held",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Phase.Terminal() },
+	)
 	require.EqualValues(b.T, 1, job.Status.Held, b.Kubectl("describe", "htcjob", name))
 	require.NotContains(b.T, b.Kubectl("get", "events", "--field-selector=involvedObject.name="+name), "Succeeded")
 	return job
@@ -93,7 +113,8 @@ func TestAJobWithoutTheFilesItIsToLeaveHasNotSucceeded(t *testing.T) {
 	require.Equal(t, "2\n", b.File(there, 0, "a"), "what nobody may read is made readable")
 }
 
-// A problem that only HTCondor finds, such as a spool it cannot write to, revokes a success; an attempt requested meanwhile waits.
+// A problem that only HTCondor finds, such as a spool it cannot write to, revokes a success; an attempt requested
+// meanwhile waits.
 func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
@@ -109,7 +130,11 @@ func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T
 	open()
 	b.Phase("obstructed", v1alpha1.PhaseSucceeded)
 	b.Kubectl("annotate", "--overwrite", "htcjob", "obstructed", v1alpha1.RerunAnnotation+"=again")
-	job = b.Until("obstructed", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 })
+	job = b.Until(
+		"obstructed",
+		"held",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 },
+	)
 	require.EqualValues(t, 1, job.Status.Attempt, "attempt 1 is on hold")
 	b.Event("obstructed", "SuccessCorrected")
 }

@@ -51,14 +51,22 @@ func TestOutputIsFetchedAndTheJobsLeaveTheQueue(t *testing.T) {
 	staged, err := filepath.Glob(b.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1", "*"))
 	require.NoError(t, err)
 	for _, file := range staged {
-		require.Contains(t, []string{"job.sub", "job.sh", "script", "token"}, filepath.Base(file), "nothing was fetched into the staging directory")
+		require.Contains(
+			t,
+			[]string{"job.sub", "job.sh", "script", "token"},
+			filepath.Base(file),
+			"nothing was fetched into the staging directory",
+		)
 	}
 }
 
 func TestTheEndOfAFailedJobsStderrIsInTheStatus(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("failing", "echo fine; for i in $(seq 30); do echo \"line $i\" >&2; done; printf '\\033[31mred' >&2; exit 4\n")
+	b.Script(
+		"failing",
+		"echo fine; for i in $(seq 30); do echo \"line $i\" >&2; done; printf '\\033[31mred' >&2; exit 4\n",
+	)
 	job := b.Fetched("failing")
 	require.Len(t, job.Status.Failures, 1)
 	lines := strings.Split(job.Status.Failures[0].Stderr, "\n")
@@ -90,8 +98,11 @@ echo done`+"\n")
 func TestWhatIsNoFileDoesNotHoldUpTheRest(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("fifo", `mkfifo p .hidden; mkdir d; mkfifo d/p; ln -s p link; ln -s /dev/zero zero; ln -s /nonexistent dangling
-echo good > plain`+"\n")
+	b.Script(
+		"fifo",
+		`mkfifo p .hidden; mkdir d; mkfifo d/p; ln -s p link; ln -s /dev/zero zero; ln -s /nonexistent dangling
+echo good > plain`+"\n",
+	)
 	job := b.Fetched("fifo")
 	require.Equal(t, "good\n", b.File(job, 0, "plain"))
 	for _, ad := range left(b, job, "JobStatus") {
@@ -149,7 +160,10 @@ func TestAJobThatIsKilledWithItsWrapperBringsBackWhatItPrintedAlone(t *testing.T
 	t.Parallel()
 	b := trial.New(t)
 	written := "written-" + b.Namespace
-	b.Script("killed", "echo 1 > a,b; echo 2 > ,; echo 3 > ' blanks '; echo 4 > b; echo 5 > plain; ln -s /etc/passwd link; echo out\ntouch "+written+"; sleep 600\n")
+	b.Script(
+		"killed",
+		"echo 1 > a,b; echo 2 > ,; echo 3 > ' blanks '; echo 4 > b; echo 5 > plain; ln -s /etc/passwd link; echo out\ntouch "+written+"; sleep 600\n",
+	)
 	require.NoError(t, syscall.Kill(wrapper(b, written), syscall.SIGKILL))
 	job := b.Fetched("killed")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)

@@ -34,8 +34,19 @@ echo "I am $1"
 		require.Equal(t, number, b.File(job, proc, "result/a.root"))
 		require.Equal(t, "b\n", b.File(job, proc, "result/b,c.root"))
 		require.Equal(t, number, b.File(job, proc, "plots/link"))
-		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "result/a.root", "result/b,c.root", "plots/x/p.png", "plots/ odd\nname ", "plots/link"},
-			b.Files(job, proc))
+		require.ElementsMatch(
+			t,
+			[]string{
+				output.Stdout,
+				output.Stderr,
+				"result/a.root",
+				"result/b,c.root",
+				"plots/x/p.png",
+				"plots/ odd\nname ",
+				"plots/link",
+			},
+			b.Files(job, proc),
+		)
 		require.Equal(t, "I am "+number, b.Output(job, proc))
 	}
 	left(b, job)
@@ -61,8 +72,17 @@ func TestAMissingOutputFailsTheJob(t *testing.T) {
 	require.Equal(t, job.Status.JobID[0], failure.JobID)
 	require.Equal(t, "OutputMissing", failure.Reason)
 	require.Nil(t, failure.ExitCode)
-	require.Contains(t, failure.Stderr, "htcd: missing in the script's directory, and named in spec.outputs: result/*.root")
-	require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "log"}, b.Files(job, 0), "what there is, is brought back")
+	require.Contains(
+		t,
+		failure.Stderr,
+		"htcd: missing in the script's directory, and named in spec.outputs: result/*.root",
+	)
+	require.ElementsMatch(
+		t,
+		[]string{output.Stdout, output.Stderr, "log"},
+		b.Files(job, 0),
+		"what there is, is brought back",
+	)
 	require.Equal(t, "out\n", b.Output(job, 0))
 	left(b, job)
 
@@ -70,7 +90,12 @@ func TestAMissingOutputFailsTheJob(t *testing.T) {
 	require.EqualValues(t, 3, *job.Status.Failures[0].ExitCode, "the script's own failure says more")
 	require.Empty(t, job.Status.Failures[0].Stderr)
 
-	require.Equal(t, v1alpha1.PhaseSucceeded, b.Fetched("again").Status.Phase, "it counts as a failure, and is tried again")
+	require.Equal(
+		t,
+		v1alpha1.PhaseSucceeded,
+		b.Fetched("again").Status.Phase,
+		"it counts as a failure, and is tried again",
+	)
 	job = b.Fetched("never")
 	require.Equal(t, "OutputMissing", job.Status.Failures[0].Reason)
 	require.ElementsMatch(t, []string{output.Stdout, output.Stderr}, b.Files(job, 0))
@@ -94,7 +119,12 @@ func TestAKilledJobWithOutputsEnds(t *testing.T) {
 func TestOutputOfAnEarlierTryIsDropped(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("tries", "mkdir r; if "+firstStart+"; then touch r/first; exit 4; fi; touch r/second\n", outputs("r"), retries(1))
+	b.Script(
+		"tries",
+		"mkdir r; if "+firstStart+"; then touch r/first; exit 4; fi; touch r/second\n",
+		outputs("r"),
+		retries(1),
+	)
 	job := b.Fetched("tries")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "r/second"}, b.Files(job, 0))

@@ -84,7 +84,17 @@ func TestTheApiserverTakesEveryOverlay(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, dir)
-			out, err := d.lab.RunInput(t.Context(), d.text, "kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-")
+			out, err := d.lab.RunInput(
+				t.Context(),
+				d.text,
+				"kubectl",
+				"apply",
+				"--server-side",
+				"--force-conflicts",
+				"--dry-run=server",
+				"-f",
+				"-",
+			)
 			require.NoError(t, err)
 			require.Equal(t, len(d.parts), strings.Count(out, "(server dry run)"), "%s", out)
 			var settings corev1.ConfigMap
@@ -104,7 +114,12 @@ func TestBaseNamesNothingOfASiteAndGuardsWhatMustNotBePruned(t *testing.T) {
 	require.NotContains(t, d.text, "\nkind: StorageClass\n")
 	var deployment appsv1.Deployment
 	d.object("Deployment", "htcd", &deployment)
-	require.Equal(t, "htcd@sha256:"+strings.Repeat("0", 64), deployment.Spec.Template.Spec.Containers[0].Image, "an image that nobody can have made")
+	require.Equal(
+		t,
+		"htcd@sha256:"+strings.Repeat("0", 64),
+		deployment.Spec.Template.Spec.Containers[0].Image,
+		"an image that nobody can have made",
+	)
 
 	guarded := 0
 	for _, part := range d.parts {
@@ -145,8 +160,16 @@ func TestASiteMayTakeATagOfTheRepository(t *testing.T) {
 	}
 	var deployment appsv1.Deployment
 	d.object("Deployment", "htcd", &deployment)
-	require.NoError(t, os.WriteFile(filepath.Join(site, "kustomization.yaml"),
-		fmt.Appendf(nil, "namespace: %s\nresources: [\"file://%s//deploy/base?ref=v0.1.0\"]\n", deployment.Namespace, repository), 0o600))
+	require.NoError(t, os.WriteFile(
+		filepath.Join(site, "kustomization.yaml"),
+		fmt.Appendf(
+			nil,
+			"namespace: %s\nresources: [\"file://%s//deploy/base?ref=v0.1.0\"]\n",
+			deployment.Namespace,
+			repository,
+		),
+		0o600,
+	))
 	text, err := d.lab.Run(t.Context(), "kubectl", "kustomize", site)
 	require.NoError(t, err)
 	require.Equal(t, d.text, text)
@@ -171,6 +194,10 @@ func TestTheOverlayOfCERN(t *testing.T) {
 	require.Equal(t, "tweetybird03.cern.ch, tweetybird04.cern.ch", d.setting("COLLECTOR_HOST"))
 	require.Equal(t, "bigbirdXX.cern.ch", d.setting("CREDD_HOST"), "a job's credential goes where the job goes")
 	require.Equal(t, "KERBEROS", d.setting("SEC_CLIENT_AUTHENTICATION_METHODS"))
-	require.NotContains(t, strings.Split(config.Data["condor_config"], "\n"), "SEC_CREDENTIAL_PRODUCER = /usr/bin/batch_krb5_credential",
-		"without that program in the image nothing could be sent")
+	require.NotContains(
+		t,
+		strings.Split(config.Data["condor_config"], "\n"),
+		"SEC_CREDENTIAL_PRODUCER = /usr/bin/batch_krb5_credential",
+		"without that program in the image nothing could be sent",
+	)
 }

@@ -16,19 +16,31 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 	t.Parallel()
 	c := commands{trial.New(t)}
 	c.Kubectl("create", "configmap", "mood", "--from-literal=code=3")
-	c.Script("part", "echo $1 $HTCPROCID $SEED >which; echo oh dear >&2; test $(($1 % 2)) = 0 || exit $(cat mood)\n", trial.Unpacked, func(job *v1alpha1.HTCJob) {
-		job.Spec.Items = []v1alpha1.Item{{"SEED": "10"}, {"SEED": "11"}, {"SEED": "12"}, {"SEED": "13"}}
-		job.Spec.Inputs = []v1alpha1.Input{{Name: "mood", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "mood", Key: "code"}}}
-		job.Spec.CompleteAfterOutput = true
-	})
+	c.Script(
+		"part",
+		"echo $1 $HTCPROCID $SEED >which; echo oh dear >&2; test $(($1 % 2)) = 0 || exit $(cat mood)\n",
+		trial.Unpacked,
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Items = []v1alpha1.Item{{"SEED": "10"}, {"SEED": "11"}, {"SEED": "12"}, {"SEED": "13"}}
+			job.Spec.Inputs = []v1alpha1.Input{{Name: "mood", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "mood", Key: "code"}}}
+			job.Spec.CompleteAfterOutput = true
+		},
+	)
 	job := c.Fetched("part")
 	require.Equal(t, []int32{0, 2, 2}, countsOf(job))
-	told(c.Bench, "part", "JobFailed", "exit code 3: oh dear")
+	told(c.Bench, "part", "Failed", "exit code 3: oh dear")
 	first := job.Status.ClusterID
 
 	// Nothing is sent for what cannot be.
 	c.ends(1, "rerun", "part", "--proc", "4")
-	c.Kubectl("annotate", "--overwrite", "htcjob", "part", v1alpha1.RerunAnnotation+"=odd", v1alpha1.RerunProcsAnnotation+"=1-9")
+	c.Kubectl(
+		"annotate",
+		"--overwrite",
+		"htcjob",
+		"part",
+		v1alpha1.RerunAnnotation+"=odd",
+		v1alpha1.RerunProcsAnnotation+"=1-9",
+	)
 	told(c.Bench, "part", "RerunRefused", "there is no job 9: they are numbered 0 to 3")
 
 	c.Kubectl("patch", "configmap", "mood", "-p", `{"data":{"code":"0"}}`)
@@ -62,7 +74,10 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 	owner := c.Condor("condor_history", trial.Tagged(job)+" && HTCJobAttempt == 1", "Owner")
 	require.True(t, strings.HasSuffix(owner[0], " "+job.Status.User), "%q of %v", job.Status.User, owner)
 	require.NotNil(t, job.Status.StartedAt)
-	require.NotEmpty(t, c.Until("part", "confirmed", func(job *v1alpha1.HTCJob) bool { return job.Status.Duration != "" }).Status.Duration)
+	require.NotEmpty(
+		t,
+		c.Until("part", "confirmed", func(job *v1alpha1.HTCJob) bool { return job.Status.Duration != "" }).Status.Duration,
+	)
 	wide := c.Kubectl("get", "htcjob", "part", "-o", "wide")
 	for _, column := range []string{"USER", "STARTED", "TIME", job.Status.User} {
 		require.Contains(t, wide, column)

@@ -33,7 +33,11 @@ func attribute(b *trial.Bench, job *v1alpha1.HTCJob, name string) string {
 // waits waits until an HTCJob waits for that reason, and returns the words.
 func waits(b *trial.Bench, name, reason string) string {
 	b.T.Helper()
-	job := b.Until(name, "waiting with the reason "+reason, func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == reason })
+	job := b.Until(
+		name,
+		"waiting with the reason "+reason,
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == reason },
+	)
 	require.Equal(b.T, v1alpha1.PhasePending, job.Status.Phase)
 	return b.Condition(job, v1alpha1.ConditionSubmitted).Message
 }
@@ -85,8 +89,15 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	require.Equal(t, "LAB pool\n", b.Output(says, 0))
 	text, err := json.Marshal(silent.Status.Effective)
 	require.NoError(t, err)
-	require.JSONEq(t, fmt.Sprintf(`{"pool": %q, "resources": {"cpus": "1", "memory": "50Mi", "disk": "15Mi"}, "retries": 1, "accountingGroup": "group_lab",
-		"activeDeadlineSeconds": 4000, "idleDeadlineSeconds": 5000, "heldDeadlineSeconds": 6000, "runDeadlineSeconds": 7000}`, p), string(text))
+	require.JSONEq(
+		t,
+		fmt.Sprintf(
+			`{"pool": %q, "resources": {"cpus": "1", "memory": "50Mi", "disk": "15Mi"}, "retries": 1, "accountingGroup": "group_lab",
+		"activeDeadlineSeconds": 4000, "idleDeadlineSeconds": 5000, "heldDeadlineSeconds": 6000, "runDeadlineSeconds": 7000}`,
+			p,
+		),
+		string(text),
+	)
 	require.EqualValues(t, 400, *says.Status.Effective.ActiveDeadlineSeconds)
 }
 
@@ -103,8 +114,17 @@ func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
 	b.Until("edited", "kept for as long as the pool says now", func(job *v1alpha1.HTCJob) bool {
 		return *job.Status.Effective.TTLSecondsAfterFinished == 5400
 	})
-	b.Script("edited", "exit 0 # again\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(4000)) })
-	again := b.Until("edited", "ended again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	b.Script(
+		"edited",
+		"exit 0 # again\n",
+		in(p),
+		func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(4000)) },
+	)
+	again := b.Until(
+		"edited",
+		"ended again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() },
+	)
 	require.Equal(t, "50", attribute(b, again, "RequestMemory"))
 	b.Kubectl("delete", "htcpool", p)
 	now := b.Get("left")
@@ -123,7 +143,11 @@ func TestADefaultDeadlineEndsAnAttempt(t *testing.T) {
 	b.Kubectl("delete", "htcpool", p)
 	late := b.Ended("late")
 	require.Equal(t, "DeadlineExceeded", late.Status.Reason)
-	require.Contains(t, late.Status.Failures[0].Message+b.Condition(late, v1alpha1.ConditionFailed).Message, "a default of HTCPool "+p)
+	require.Contains(
+		t,
+		late.Status.Failures[0].Message+b.Condition(late, v1alpha1.ConditionFailed).Message,
+		"a default of HTCPool "+p,
+	)
 }
 
 func TestAnHTCJobWaitsForItsPool(t *testing.T) {
@@ -151,7 +175,10 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 	t.Parallel()
 	b, other := trial.New(t), trial.New(t)
-	p := b.Pool("", "{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}, defaults: {resources: {memory: 40Mi}}}")
+	p := b.Pool(
+		"",
+		"{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}, defaults: {resources: {memory: 40Mi}}}",
+	)
 	b.Eventually(func() bool {
 		b.Create("none", "exit 0\n")
 		job := b.Ended("none")
@@ -165,7 +192,13 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 	other.Script("elsewhere", "exit 0\n")
 	require.Nil(t, other.Ended("elsewhere").Status.Effective, "its namespace may not use the default pool")
 
-	younger := keptPool{b, b.Pool("younger", "{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}")}
+	younger := keptPool{
+		b,
+		b.Pool(
+			"younger",
+			"{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}",
+		),
+	}
 	younger.until(func(p *v1alpha1.HTCPool) bool {
 		return hasReason(p, v1alpha1.PoolDefault, metav1.ConditionFalse, "OlderDefault")
 	})
@@ -177,12 +210,21 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 func TestAPoolsRulesRefuse(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := b.Pool("", `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}, max: {memory: 100Mi}}`)
+	p := b.Pool(
+		"",
+		`{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}, max: {memory: 100Mi}}`,
+	)
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "registry.example.org/any" }
 	b.Script("image", "exit 0\n", in(p))
 	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
 	b.Script("account", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.SecretName = "mine" })
-	b.Script("memory", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1GB\n" })
+	b.Script(
+		"memory",
+		"exit 0\n",
+		in(p),
+		image,
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1GB\n" },
+	)
 	for name, words := range map[string]string{
 		"memory":  "HTCPool " + p + " allows a job at most 100 MiB of request_memory (max.memory), found 1024 MiB",
 		"image":   "/centos is not among those that HTCPool " + p + " allows: docker://registry.example.org/**",
@@ -195,7 +237,11 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 	}
 	huge := b.Pool("huge", "{adjust: {memoryPercent: 1000}}")
 	b.Script("huge", "exit 0\n", in(huge), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1000T\n" })
-	require.Contains(t, b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message, "with the adjustments of HTCPool "+huge)
+	require.Contains(
+		t,
+		b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message,
+		"with the adjustments of HTCPool "+huge,
+	)
 }
 
 func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
@@ -204,16 +250,30 @@ func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
 	p := b.Pool("", "{keep: {succeeded: 1s, failed: 1h, removed: 1s, most: 2h}}")
 	b.Script("good", "exit 0\n", in(p))
 	b.Script("bad", "exit 1\n", in(p))
-	b.Script("own", "exit 0\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) })
+	b.Script(
+		"own",
+		"exit 0\n",
+		in(p),
+		func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) },
+	)
 	require.EqualValues(t, 3600, *b.Ended("bad").Status.Effective.TTLSecondsAfterFinished)
 	require.EqualValues(t, 7200, *b.Ended("own").Status.Effective.TTLSecondsAfterFinished)
-	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/good") }, func() string { return "it is still there" })
+	b.Eventually(
+		func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/good") },
+		func() string { return "it is still there" },
+	)
 	b.Script("removed", "sleep 1000\n", in(p))
 	_, err := b.Lab.Run(t.Context(), "condor_rm", b.Phase("removed", v1alpha1.PhaseRunning).Status.JobID[0])
 	require.NoError(t, err)
-	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/removed") }, func() string { return "it is still there" })
+	b.Eventually(
+		func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/removed") },
+		func() string { return "it is still there" },
+	)
 	b.EditPool(p, "{keep: {failed: 1s, most: 1s}}")
-	b.Eventually(func() bool { return b.Kubectl("get", "htcjobs", "-o", "name") == "" }, func() string { return b.Kubectl("get", "htcjobs") })
+	b.Eventually(
+		func() bool { return b.Kubectl("get", "htcjobs", "-o", "name") == "" },
+		func() string { return b.Kubectl("get", "htcjobs") },
+	)
 }
 
 // The most that a pool's administrator may write reaches HTCondor as it is.
@@ -228,7 +288,18 @@ func TestAPoolMayHave64KiBOfHTCOpts(t *testing.T) {
 	text := `"` + strings.Repeat("t", 4<<10-2) + `"`
 	expression := "true" + strings.Repeat(" && true", (4<<10-4)/8)
 	most := "requirements = " + expression + "\nrank = " + expression + "\nperiodic_hold = !" + expression + "\n"
-	names := []string{"JobFlavour", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription"}
+	names := []string{
+		"JobFlavour",
+		"WantOS",
+		"BigMemJob",
+		"ProjectName",
+		"DESIRED_Sites",
+		"DESIRED_CMS_Sites",
+		"UNDESIRED_Sites",
+		"REQUIRED_OS",
+		"Experiment",
+		"JobDescription",
+	}
 	for _, name := range names {
 		most += "+" + name + " = " + text + "\n"
 	}
@@ -247,7 +318,16 @@ func TestAPoolMayHave64KiBOfHTCOpts(t *testing.T) {
 	keptPool{b, p}.until(func(p *v1alpha1.HTCPool) bool {
 		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "PoolInvalid")
 	})
-	_, err := b.Lab.Run(t.Context(), "kubectl", "patch", "htcpool", p, "--type=merge", "-p", `{"spec": {"defaults": {"htcopts": "`+strings.Repeat("é", 40<<10)+`"}}}`)
+	_, err := b.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"patch",
+		"htcpool",
+		p,
+		"--type=merge",
+		"-p",
+		`{"spec": {"defaults": {"htcopts": "`+strings.Repeat("é", 40<<10)+`"}}}`,
+	)
 	require.ErrorContains(t, err, "htcopts must be at most 64 KiB of UTF-8")
 }
 
@@ -257,7 +337,9 @@ func TestRenderShowsWhatIsSent(t *testing.T) {
 	p := b.Pool("", everyDefault)
 	b.Script("sent", "exit 0\n", in(p))
 	job := b.Ended("sent")
-	text, err := yaml.Marshal(trial.Manifest("sent", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Namespace = b.Namespace }))
+	text, err := yaml.Marshal(
+		trial.Manifest("sent", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Namespace = b.Namespace }),
+	)
 	require.NoError(t, err)
 	out, err := b.Lab.RunInput(t.Context(), string(text), "htcd", "render", "-f", "-", "--pool", p)
 	require.NoError(t, err)

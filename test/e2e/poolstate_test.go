@@ -58,7 +58,9 @@ func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 	grid := testPool(b, "grid", "state: Online, limits: {maxHeld: 3}")
 	nowhere := func(job *v1alpha1.HTCJob) { job.Spec.Requirements = "Memory > 99999999" }
 	b.Script("waits", "exit 0\n", grid.by, nowhere, trial.Queue(3), func(job *v1alpha1.HTCJob) {
-		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3)), "periodic_release = true\nperiodic_remove = JobStatus == 5\n"
+		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(
+			int64(3),
+		), "periodic_release = true\nperiodic_remove = JobStatus == 5\n"
 	})
 	b.Script("theirs", "exit 0\n", grid.by, nowhere)
 	b.Script("runs", "sleep 600\n", grid.by)
@@ -72,8 +74,10 @@ func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 	b.Phase("elsewhere", v1alpha1.PhaseIdle)
 	grid.until(func(p *v1alpha1.HTCPool) bool {
 		s := p.Status
-		return s.Idle == 3 && s.Running == 1 && s.Held == 1 && s.Open == 5 && s.Namespaces[0].Name == b.Namespace && s.Namespaces[0].Open == 5 &&
-			s.ObservedGeneration == p.Generation && hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting") &&
+		return s.Idle == 3 && s.Running == 1 && s.Held == 1 && s.Open == 5 && s.Namespaces[0].Name == b.Namespace &&
+			s.Namespaces[0].Open == 5 &&
+			s.ObservedGeneration == p.Generation &&
+			hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting") &&
 			hasReason(p, v1alpha1.PoolReachable, metav1.ConditionTrue, "Answered")
 	})
 
@@ -82,14 +86,30 @@ func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 		return func() bool { return len(b.Condor("condor_q", trial.Tagged(waits)+constraint)) == 3 }
 	}
 	queue := func() string {
-		return strings.Join(b.Condor("condor_q", "HTCPool == \""+grid.name+"\"", "JobStatus", "HoldReasonCode", "HoldReasonSubCode", "HoldReason", "EnteredCurrentStatus"), "\n")
+		return strings.Join(
+			b.Condor(
+				"condor_q",
+				"HTCPool == \""+grid.name+"\"",
+				"JobStatus",
+				"HoldReasonCode",
+				"HoldReasonSubCode",
+				"HoldReason",
+				"EnteredCurrentStatus",
+			),
+			"\n",
+		)
 	}
 	grid.edit(`{"state":"Suspended"}`)
 	b.Eventually(all(ours), queue)
-	job := b.Until("waits", "held by the pool", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 3 && job.Status.Reason == "PoolSuspended" })
+	job := b.Until(
+		"waits",
+		"held by the pool",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 3 && job.Status.Reason == "PoolSuspended" },
+	)
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionHeld).Message, "HTCPool "+grid.name+" is suspended")
 	grid.until(func(p *v1alpha1.HTCPool) bool {
-		return p.Status.Held == 4 && p.Status.Idle == 0 && hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "Suspended")
+		return p.Status.Held == 4 && p.Status.Idle == 0 &&
+			hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "Suspended")
 	})
 	// Neither the deadline nor what the user wrote counts this hold, however long it takes.
 	b.Eventually(all(ours+" && time() - EnteredCurrentStatus > 12"), queue)
@@ -121,11 +141,20 @@ func TestKubectlGetHTCPoolsShowsTheColumns(t *testing.T) {
 	b := trial.New(t)
 	first := testPool(b, "first", "limits: {maxOpen: 1000}")
 	first.until(func(p *v1alpha1.HTCPool) bool {
-		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting") && meta.FindStatusCondition(p.Status.Conditions, v1alpha1.PoolDefault) == nil
+		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting") &&
+			meta.FindStatusCondition(p.Status.Conditions, v1alpha1.PoolDefault) == nil
 	})
 	lines := strings.Split(b.Kubectl("get", "htcpools", first.name), "\n")
-	require.Equal(t, strings.Fields("NAME STATE IDLE RUNNING HELD OPEN MAX WAITING ACCEPTING AGE"), strings.Fields(lines[0]))
-	require.Equal(t, []string{first.name, "Online", "0", "0", "0", "0", "1000", "0", "Accepting"}, strings.Fields(lines[1])[:9])
+	require.Equal(
+		t,
+		strings.Fields("NAME STATE IDLE RUNNING HELD OPEN MAX WAITING ACCEPTING AGE"),
+		strings.Fields(lines[0]),
+	)
+	require.Equal(
+		t,
+		[]string{first.name, "Online", "0", "0", "0", "0", "1000", "0", "Accepting"},
+		strings.Fields(lines[1])[:9],
+	)
 }
 
 // The lab has three machines of 8 cores, among which its negotiator takes the emptiest unless jobs prefer others.
@@ -137,11 +166,22 @@ func TestPackLeavesAWholeMachineFree(t *testing.T) {
 			p.by(job)
 			job.Spec.HTCOpts = "+JobDescription = \"on three machines\"\n"
 			job.Spec.Requirements = "TARGET.SlotTypeID == 2 || TARGET.SlotTypeID == -2"
-			job.Spec.Resources = &v1alpha1.Resources{CPUs: resource.NewQuantity(n, resource.DecimalSI), Memory: new(resource.MustParse("64Mi")), Disk: new(resource.MustParse("1Mi"))}
+			job.Spec.Resources = &v1alpha1.Resources{
+				CPUs:   resource.NewQuantity(n, resource.DecimalSI),
+				Memory: new(resource.MustParse("64Mi")),
+				Disk:   new(resource.MustParse("1Mi")),
+			}
 		}
 	}
 	free := func() string {
-		out, err := b.Lab.Run(t.Context(), "condor_status", "-constraint", "SlotTypeID == 2 && PartitionableSlot", "-af", "Cpus")
+		out, err := b.Lab.Run(
+			t.Context(),
+			"condor_status",
+			"-constraint",
+			"SlotTypeID == 2 && PartitionableSlot",
+			"-af",
+			"Cpus",
+		)
 		require.NoError(t, err)
 		return strings.Join(slices.Sorted(strings.FieldsSeq(out)), " ")
 	}

@@ -24,9 +24,21 @@ func TestAPortOfARunningJobIsReachedAndItsRunIsRemembered(t *testing.T) {
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	b.Create("web", fmt.Sprintf("echo hello > index.html; exec /bin/busybox httpd -f -p 127.0.0.1:%d", port), trial.Unpacked)
+	b.Create(
+		"web",
+		fmt.Sprintf("echo hello > index.html; exec /bin/busybox httpd -f -p 127.0.0.1:%d", port),
+		trial.Unpacked,
+	)
 
-	forward := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "port-forward", "web/0", fmt.Sprint("0:", port), "-n", b.Namespace)
+	forward := exec.CommandContext(
+		t.Context(),
+		b.Lab.Bin("htcd"),
+		"port-forward",
+		"web/0",
+		fmt.Sprint("0:", port),
+		"-n",
+		b.Namespace,
+	)
 	said, err := forward.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, forward.Start())

@@ -17,7 +17,11 @@ import (
 // dockerConfig is a .dockerconfigjson with a login for the lab's registry, and one for another.
 func dockerConfig(registry, password string) string {
 	login := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + password))
-	return fmt.Sprintf(`{"auths": {%q: {"auth": %q}, "registry.example.org": {"auth": "b3RoZXI6bG9naW4="}}}`, registry, login)
+	return fmt.Sprintf(
+		`{"auths": {%q: {"auth": %q}, "registry.example.org": {"auth": "b3RoZXI6bG9naW4="}}}`,
+		registry,
+		login,
+	)
 }
 
 func image(name string) func(*v1alpha1.HTCJob) {
@@ -38,11 +42,21 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 
 	const source = "echo \"$HTC_CREDENTIALS\"; find . -maxdepth 3 -type f ! -path '*/rootfs-*' | xargs grep -l '\"a[u]ths\"'; echo looked\n"
 	b.Create("with", source, private, credentials("login regcred .dockerconfigjson Registry"))
-	b.Create("both", "cat \"$HTC_CREDENTIALS\"/*; ls \"$HTC_CREDENTIALS\"", private, credentials("login regcred .dockerconfigjson Registry", "note notes text File"))
+	b.Create(
+		"both",
+		"cat \"$HTC_CREDENTIALS\"/*; ls \"$HTC_CREDENTIALS\"",
+		private,
+		credentials("login regcred .dockerconfigjson Registry", "note notes text File"),
+	)
 	b.Create("without", "exit 0", private)
 	b.Create("wrong", "exit 0", private, credentials("login wrong .dockerconfigjson Registry"))
 	b.Create("another", "exit 0", private, credentials("login another .dockerconfigjson Registry"))
-	b.Create("elsewhere", "exit 0", image("docker://registry.example.org/private/centos"), credentials("login regcred .dockerconfigjson Registry"))
+	b.Create(
+		"elsewhere",
+		"exit 0",
+		image("docker://registry.example.org/private/centos"),
+		credentials("login regcred .dockerconfigjson Registry"),
+	)
 	b.Create("path", "exit 0", image("/cvmfs/images/centos"), credentials("login regcred .dockerconfigjson Registry"))
 
 	job := b.Fetched("with")
@@ -61,7 +75,11 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 	require.Contains(t, said, "/centos could not be fetched with the credential login")
 	require.NotContains(t, said, "wrong")
 
-	waits := b.Until("another", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialUnusable" })
+	waits := b.Until(
+		"another",
+		"waiting",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialUnusable" },
+	)
 	require.Contains(t, b.Condition(waits, v1alpha1.ConditionInputsReady).Message, "has no login for the registry "+host)
 	for name, words := range map[string]string{"elsewhere": "registry.example.org, the registry of script.image, is not one that", "path": "a script.image of a registry, and there are none"} {
 		refused := b.Ended(name)

@@ -56,10 +56,26 @@ func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	at := b.Registry() + "/" + b.Namespace
-	b.Script("train", "mkdir -p plots/x; echo \"weights $1\" > model.pt; : > plots/empty; echo p > plots/x/p.png; echo small > small\n", trial.Queue(2), outputs("small"),
-		pushedTo("model.pt", at+"/{name}:{attempt}-{proc}", "plots", at+"/{namespace}/plots:v{proc}", "*.pt", at+"/pattern:{name}.{proc}"))
+	b.Script(
+		"train",
+		"mkdir -p plots/x; echo \"weights $1\" > model.pt; : > plots/empty; echo p > plots/x/p.png; echo small > small\n",
+		trial.Queue(2),
+		outputs("small"),
+		pushedTo(
+			"model.pt",
+			at+"/{name}:{attempt}-{proc}",
+			"plots",
+			at+"/{namespace}/plots:v{proc}",
+			"*.pt",
+			at+"/pattern:{name}.{proc}",
+		),
+	)
 	b.Script("use", "cat model set/plots/x/p.png; wc -c < set/plots/empty\n", artifacts(
-		v1alpha1.Input{Name: "model", Artifact: at + "/train:1-1"}, v1alpha1.Input{Name: "set", Artifact: at + "/" + b.Namespace + "/plots:v0"},
+		v1alpha1.Input{
+			Name:     "model",
+			Artifact: at + "/train:1-1",
+		},
+		v1alpha1.Input{Name: "set", Artifact: at + "/" + b.Namespace + "/plots:v0"},
 	))
 	job := b.Until("train", "pushed", isPushed)
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
@@ -69,7 +85,11 @@ func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 		proc := i / 3
 		require.EqualValues(t, proc, o.Proc)
 		require.Equal(t, []string{"model.pt", "plots", "*.pt"}[i%3], o.Path)
-		require.Equal(t, []string{fmt.Sprintf("%s/train:1-%d", at, proc), fmt.Sprintf("%s/%s/plots:v%d", at, b.Namespace, proc), fmt.Sprintf("%s/pattern:train.%d", at, proc)}[i%3], o.Artifact)
+		require.Equal(
+			t,
+			[]string{fmt.Sprintf("%s/train:1-%d", at, proc), fmt.Sprintf("%s/%s/plots:v%d", at, b.Namespace, proc), fmt.Sprintf("%s/pattern:train.%d", at, proc)}[i%3],
+			o.Artifact,
+		)
 		require.EqualValues(t, []int64{10, 2, 10}[i%3], *o.Size)
 		require.Equal(t, digest(b, o.Artifact), o.Digest)
 	}
@@ -77,7 +97,11 @@ func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 	require.Equal(t, "weights 0\n", b.File(job, 0, "model.pt"), "it is kept, too")
 	listed, err := b.Lab.Run(t.Context(), "htcd", "get-output", "train", "--list", "--proc=1", "-n", b.Namespace)
 	require.NoError(t, err)
-	require.Contains(t, listed, fmt.Sprintf("1                10  model.pt %s/train:1-1 %s\n", at, job.Status.Outputs[3].Digest))
+	require.Contains(
+		t,
+		listed,
+		fmt.Sprintf("1                10  model.pt %s/train:1-1 %s\n", at, job.Status.Outputs[3].Digest),
+	)
 	used := b.Fetched("use")
 	require.Equal(t, "weights 1\np\n0\n", b.Output(used, 0))
 }
@@ -118,13 +142,21 @@ func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 	secret := func(password string) {
 		account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + password))
 		b.Kubectl("delete", "secret", "writer", "--ignore-not-found")
-		b.Kubectl("create", "secret", "generic", "writer", fmt.Sprintf(`--from-literal=.dockerconfigjson={"auths":{%q:{"auth":%q}}}`, b.Registry(), account))
+		b.Kubectl(
+			"create",
+			"secret",
+			"generic",
+			"writer",
+			fmt.Sprintf(`--from-literal=.dockerconfigjson={"auths":{%q:{"auth":%q}}}`, b.Registry(), account),
+		)
 		b.Kubectl("label", "secret", "writer", "htc.cern.ch/jobs=true")
 	}
 	secret("wrong")
 	b.Script("nobody", "echo x > model\n", pushedTo("model", to))
 	b.Script("writer", "echo weights > model\n", pushedTo("model", to), func(job *v1alpha1.HTCJob) {
-		job.Spec.Credentials = []v1alpha1.Credential{{Name: "registry", SecretKeyRef: v1alpha1.KeyRef{Name: "writer", Key: ".dockerconfigjson"}, As: v1alpha1.Registry}}
+		job.Spec.Credentials = []v1alpha1.Credential{
+			{Name: "registry", SecretKeyRef: v1alpha1.KeyRef{Name: "writer", Key: ".dockerconfigjson"}, As: v1alpha1.Registry},
+		}
 	})
 	for _, name := range []string{"nobody", "writer"} {
 		job := b.Until(name, "denied", func(job *v1alpha1.HTCJob) bool {
@@ -132,13 +164,21 @@ func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 			return said != nil && said.Reason == "ArtifactForbidden"
 		})
 		require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
-		require.Contains(t, b.Condition(job, v1alpha1.ConditionOutputsPushed).Message, "does not let htcd push it: it needs credentials")
+		require.Contains(
+			t,
+			b.Condition(job, v1alpha1.ConditionOutputsPushed).Message,
+			"does not let htcd push it: it needs credentials",
+		)
 		b.Event(name, to)
 	}
 	secret(parts.RegistryPassword)
 	job := b.Until("writer", "pushed", isPushed)
 	require.Equal(t, digest(b, b.Registry()+"/"+b.Namespace+"/model:v1"), job.Status.Outputs[0].Digest)
-	require.NotContains(t, b.Kubectl("get", "htcjob,events", "-o", "yaml"), base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser+":wrong")))
+	require.NotContains(
+		t,
+		b.Kubectl("get", "htcjob,events", "-o", "yaml"),
+		base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser+":wrong")),
+	)
 }
 
 // faulty is a registry of the test's own that can be away.
@@ -171,7 +211,8 @@ func newFaulty(t *testing.T) *faulty {
 	return f
 }
 
-// killWhileItPushes lets the registry answer again, and kills an htcd, which is started with a flag, while it pushes to it.
+// killWhileItPushes lets the registry answer again, and kills an htcd, which is started with a flag, while it pushes to
+// it.
 func (f *faulty) killWhileItPushes(t *testing.T, htcd lab.Part, flag string) {
 	t.Helper()
 	f.waiting, f.going = make(chan struct{}), make(chan struct{})
@@ -198,13 +239,21 @@ func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 	host := strings.TrimPrefix(away.URL, "http://")
 	away.status.Store(http.StatusServiceUnavailable)
-	b.Script("waits", "echo x > a; mkdir d; echo 1 > 'd/an odd name'\n", pushedTo("a", host+"/m:{name}", "d", host+"/d:{name}"))
+	b.Script(
+		"waits",
+		"echo x > a; mkdir d; echo 1 > 'd/an odd name'\n",
+		pushedTo("a", host+"/m:{name}", "d", host+"/d:{name}"),
+	)
 	job := b.Until("waits", "waiting for the registry", func(job *v1alpha1.HTCJob) bool {
 		said := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputsPushed)
 		return said != nil && said.Reason == "RegistryUnreachable"
 	})
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
-	require.Contains(t, b.Condition(job, v1alpha1.ConditionOutputsPushed).Message, "a of job "+job.Status.JobID[0]+" to "+host+"/m:waits: the registry "+host+" answers with status 503")
+	require.Contains(
+		t,
+		b.Condition(job, v1alpha1.ConditionOutputsPushed).Message,
+		"a of job "+job.Status.JobID[0]+" to "+host+"/m:waits: the registry "+host+" answers with status 503",
+	)
 
 	// Others go on meanwhile.
 	b.Script("others", "echo x > a\n", pushedTo("a", b.Registry()+"/"+b.Namespace+"/m:{name}"))
@@ -214,8 +263,11 @@ func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	job = b.Until("waits", "pushed", func(job *v1alpha1.HTCJob) bool {
 		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputsPushed).Reason == "NotPushed"
 	})
-	require.Contains(t, b.Condition(job, v1alpha1.ConditionOutputsPushed).Message,
-		"1 artifact is pushed, 1 cannot be pushed; d of job "+job.Status.JobID[0]+" to "+host+`/d:waits: its file "d/an odd name"`)
+	require.Contains(
+		t,
+		b.Condition(job, v1alpha1.ConditionOutputsPushed).Message,
+		"1 artifact is pushed, 1 cannot be pushed; d of job "+job.Status.JobID[0]+" to "+host+`/d:waits: its file "d/an odd name"`,
+	)
 	require.Len(t, job.Status.Outputs, 1)
 	require.Equal(t, digest(b, host+"/m:waits"), job.Status.Outputs[0].Digest)
 }

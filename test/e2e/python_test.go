@@ -16,7 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// TestTheNotebookOfTheDocsRunsToItsResults runs what docs/python.md shows in Debian's Python, with the rights that it names.
+// TestTheNotebookOfTheDocsRunsToItsResults runs what docs/python.md shows in Debian's Python, with the rights that it
+// names.
 func TestTheNotebookOfTheDocsRunsToItsResults(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

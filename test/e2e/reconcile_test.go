@@ -51,7 +51,10 @@ func newRepairs(t *testing.T) repairs {
 // reconcile runs htcd reconcile --once for the test's namespace and returns its output and exit code.
 func (b repairs) reconcile(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	out, err := b.Lab.Run(t.Context(), "htcd", append([]string{"reconcile", "--once", "--namespace", b.Namespace}, args...)...)
+	out, err := b.Lab.Run(
+		t.Context(),
+		"htcd",
+		append([]string{"reconcile", "--once", "--namespace", b.Namespace}, args...)...)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return out + err.Error(), exit.ExitCode()
 	}
@@ -112,7 +115,11 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 			Evidence: fmt.Sprintf("condor_q: JobStatus 4 (Completed), exit code %d", proc), Repaired: repaired}
 	}
 	lost := func(repaired bool) []difference {
-		return []difference{row(0, "Active", "Succeeded", repaired), row(1, "Active", "Failed (exit code 1)", repaired), row(2, "Active", "Failed (exit code 2)", repaired)}
+		return []difference{
+			row(0, "Active", "Succeeded", repaired),
+			row(1, "Active", "Failed (exit code 1)", repaired),
+			row(2, "Active", "Failed (exit code 2)", repaired),
+		}
 	}
 	handBreaks := func(t *testing.T, proc int, status int) {
 		b.SQL(fmt.Sprintf("UPDATE htcjobs SET status = %d WHERE htcjobName = 'lost' AND jobId = '%s'", status, id(proc)))
@@ -125,7 +132,13 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 		table, code := b.reconcile(t, "--dry-run")
 		require.Zero(t, code)
 		require.Regexp(t, `(?m)^NAMESPACE/NAME +JOB +WAS +IS +EVIDENCE +REPAIRED$`, table)
-		require.Regexp(t, `(?m)^`+b.Namespace+`/lost +`+id(1)+` +Active +Failed \(exit code 1\) +condor_q: JobStatus 4 \(Completed\), exit code 1 +dry run$`, table)
+		require.Regexp(
+			t,
+			`(?m)^`+b.Namespace+`/lost +`+id(
+				1,
+			)+` +Active +Failed \(exit code 1\) +condor_q: JobStatus 4 \(Completed\), exit code 1 +dry run$`,
+			table,
+		)
 		require.Contains(t, table, "3 jobs checked, 3 differ; nothing was changed\n")
 		require.Equal(t, before.Status, b.Get("lost").Status)
 		require.Equal(t, "1 1 1", b.rows(t, "lost"))
@@ -147,15 +160,18 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 		require.Zero(t, code)
 		require.Equal(t, "0 jobs checked, nothing differs\n", out)
 	})
-	t.Run("a row that somebody's hand has changed is found and repaired, of a job that has left the queue", func(t *testing.T) {
-		b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job), "ExitCode")) == 3 },
-			func() string { return "the jobs never reached the history" })
-		handBreaks(t, 0, 7)
-		want := row(0, "Failed (exit code 0)", "Succeeded", true)
-		want.Evidence = "condor_history: JobStatus 4 (Completed), exit code 0"
-		require.Equal(t, []difference{want}, b.report(t, "--name", "lost").Differences)
-		require.Equal(t, "4 7 7", b.rows(t, "lost"))
-	})
+	t.Run(
+		"a row that somebody's hand has changed is found and repaired, of a job that has left the queue",
+		func(t *testing.T) {
+			b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job), "ExitCode")) == 3 },
+				func() string { return "the jobs never reached the history" })
+			handBreaks(t, 0, 7)
+			want := row(0, "Failed (exit code 0)", "Succeeded", true)
+			want.Evidence = "condor_history: JobStatus 4 (Completed), exit code 0"
+			require.Equal(t, []difference{want}, b.report(t, "--name", "lost").Differences)
+			require.Equal(t, "4 7 7", b.rows(t, "lost"))
+		},
+	)
 	t.Run("a running job that somebody's hand has ended is open again", func(t *testing.T) {
 		b.Script("long", "sleep 1000\n")
 		long := b.Until("long", "submitted", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
@@ -204,9 +220,22 @@ func TestReconcileOnceWithoutAWorkingHtcd(t *testing.T) {
 	require.Equal(t, "4 7", b.rows(t, "lost"))
 	require.Empty(t, b.report(t).Differences)
 
-	b.Kubectl("patch", "htcjob", "lost", "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"Succeeded","succeeded":2,"failed":0}}`)
-	want := difference{Namespace: b.Namespace, Name: "lost", Was: "phase=Succeeded succeeded=2 failed=0", Is: "phase=Failed succeeded=1 failed=1",
-		Evidence: "the ledger says otherwise than .status"}
+	b.Kubectl(
+		"patch",
+		"htcjob",
+		"lost",
+		"--subresource=status",
+		"--type=merge",
+		"-p",
+		`{"status":{"phase":"Succeeded","succeeded":2,"failed":0}}`,
+	)
+	want := difference{
+		Namespace: b.Namespace,
+		Name:      "lost",
+		Was:       "phase=Succeeded succeeded=2 failed=0",
+		Is:        "phase=Failed succeeded=1 failed=1",
+		Evidence:  "the ledger says otherwise than .status",
+	}
 	require.Equal(t, []difference{want}, b.report(t, "--dry-run").Differences)
 	want.Repaired = true
 	require.Equal(t, []difference{want}, b.report(t).Differences)

@@ -25,8 +25,8 @@ while now=$(date +%s) && [ $((now - start)) -lt 600 ]; do
 done
 `
 
-// A job of 10 minutes outlives two proxies of 6 minutes: each is renewed when it is some 4 minutes old, and at no time does the
-// job find one that has ended.
+// A job of 10 minutes outlives two proxies of 6 minutes: each is renewed when it is some 4 minutes old, and at no time
+// does the job find one that has ended.
 func TestAJobOfTenMinutesSurvivesTwoRenewals(t *testing.T) {
 	b := trial.New(t)
 	const life = 6 * time.Minute
@@ -52,7 +52,14 @@ func TestAJobOfTenMinutesSurvivesTwoRenewals(t *testing.T) {
 				written = string(text)
 				return strings.Count(written, digest) >= least
 			}, func() string {
-				return fmt.Sprintf("renewal %d: %s was read less than %d times:\n%s\n%s", renewals, digest, least, written, b.Kubectl("describe", "htcjob", "long"))
+				return fmt.Sprintf(
+					"renewal %d: %s was read less than %d times:\n%s\n%s",
+					renewals,
+					digest,
+					least,
+					written,
+					b.Kubectl("describe", "htcjob", "long"),
+				)
 			})
 			if renewals == 2 {
 				break

@@ -20,7 +20,12 @@ func retries(n int32) func(*v1alpha1.HTCJob) {
 func TestListedCodesAreSuccessAndNoOther(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("codes", "case $1 in 0) exit 3 ;; 1) exit 5 ;; 2) exit 0 ;; *) exit 33 ;; esac\n", trial.Queue(4), codes(3, 5))
+	b.Script(
+		"codes",
+		"case $1 in 0) exit 3 ;; 1) exit 5 ;; 2) exit 0 ;; *) exit 33 ;; esac\n",
+		trial.Queue(4),
+		codes(3, 5),
+	)
 	job := b.Ended("codes")
 	require.EqualValues(t, []int32{0, 2, 2}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
 	require.Equal(t, "exit code 0", job.Status.Failures[0].Message)

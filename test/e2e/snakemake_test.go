@@ -18,7 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// snake is Debian's snakemake in a test's namespace, with the profile of examples/snakemake and the rights that docs/snakemake.md names.
+// snake is Debian's snakemake in a test's namespace, with the profile of examples/snakemake and the rights that
+// docs/snakemake.md names.
 type snake struct {
 	*trial.Bench
 	dir string // as seen in the lab, too; the working directory is flow in it
@@ -70,9 +71,12 @@ func (s snake) host(program string, args ...string) {
 
 // make is snakemake with the profile.
 func (s snake) make(ctx context.Context, args ...string) *exec.Cmd {
-	return exec.CommandContext(ctx, s.Lab.Bin("lab"), append([]string{"as", "alice", "apptainer", "--quiet", "exec", "--contain",
-		"--bind", s.dir, "--bind", s.Lab.Path("htcd", "bin", "htcd") + ":/usr/bin/htcd", "--pwd", filepath.Join(s.dir, "flow"),
-		"--env", "KUBECONFIG=" + filepath.Join(s.dir, "kubeconfig"), filepath.Join(s.dir, "image"), "bash", "-c", `echo $$ >pid; exec snakemake --profile profile "$@"`, "bash"}, args...)...)
+	return exec.CommandContext(
+		ctx,
+		s.Lab.Bin("lab"),
+		append([]string{"as", "alice", "apptainer", "--quiet", "exec", "--contain",
+			"--bind", s.dir, "--bind", s.Lab.Path("htcd", "bin", "htcd") + ":/usr/bin/htcd", "--pwd", filepath.Join(s.dir, "flow"),
+			"--env", "KUBECONFIG=" + filepath.Join(s.dir, "kubeconfig"), filepath.Join(s.dir, "image"), "bash", "-c", `echo $$ >pid; exec snakemake --profile profile "$@"`, "bash"}, args...)...)
 }
 
 func (s snake) file(name string) string {
@@ -139,7 +143,13 @@ rule slow:
 	require.Equal(t, "written\n", s.file("logs/bad"))
 	require.NoFileExists(t, filepath.Join(s.dir, "flow", "bad"))
 
-	_, err = s.Lab.RunAs(t.Context(), "root", "kill", "-INT", strings.TrimSpace(s.file("pid"))) // it alone, as apptainer passes signals on
+	_, err = s.Lab.RunAs(
+		t.Context(),
+		"root",
+		"kill",
+		"-INT",
+		strings.TrimSpace(s.file("pid")),
+	) // it alone, as apptainer passes signals on
 	require.NoError(t, err)
 	require.Error(t, running.Wait())
 	s.Eventually(func() bool { return len(s.jobs("slow")) == 0 }, says)

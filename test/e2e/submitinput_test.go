@@ -36,7 +36,14 @@ func fileIn(t *testing.T, dir, name, text string) string {
 // bundles lists the ConfigMaps that belong to HTCJobs.
 func bundles(b *trial.Bench) []string {
 	b.T.Helper()
-	return strings.Fields(b.Kubectl("get", "configmaps", "-o", `jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="HTCJob")]}{.metadata.name} {end}`))
+	return strings.Fields(
+		b.Kubectl(
+			"get",
+			"configmaps",
+			"-o",
+			`jsonpath={range .items[?(@.metadata.ownerReferences[0].kind=="HTCJob")]}{.metadata.name} {end}`,
+		),
+	)
 }
 
 func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
@@ -48,7 +55,18 @@ func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
 	fit, table := strings.Repeat("<", 700<<10)+"\n", strings.Repeat("\xff\x00", (1<<20-700<<10-1)/2)
 	submit := func(name string, args ...string) string {
 		t.Helper()
-		words := append([]string{"submit", file, "-n", b.Namespace, "--input", filepath.Join(dir, name), "--input", "table=" + filepath.Join(dir, "a table")}, args...)
+		words := append(
+			[]string{
+				"submit",
+				file,
+				"-n",
+				b.Namespace,
+				"--input",
+				filepath.Join(dir, name),
+				"--input",
+				"table=" + filepath.Join(dir, "a table"),
+			},
+			args...)
 		out, err := b.Lab.Run(t.Context(), "htcd", words...)
 		require.NoError(t, err)
 		return out
@@ -61,7 +79,11 @@ func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
 	first := bundles(b)
 	require.Len(t, first, 1)
 	require.Equal(t, "true", b.Kubectl("get", "configmap", first[0], "-o", "jsonpath={.immutable}"))
-	require.Equal(t, string(job.UID), b.Kubectl("get", "configmap", first[0], "-o", "jsonpath={.metadata.ownerReferences[0].uid}"))
+	require.Equal(
+		t,
+		string(job.UID),
+		b.Kubectl("get", "configmap", first[0], "-o", "jsonpath={.metadata.ownerReferences[0].uid}"),
+	)
 
 	// The same files change nothing; others are another attempt, and the first ConfigMap has had its time.
 	require.Equal(t, "htcjob.htc.cern.ch/reader unchanged\n", submit("fit.yaml", "--watch"))
@@ -80,7 +102,10 @@ func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
 	require.Equal(t, second, bundles(b), "its name follows from what is in it")
 
 	b.Kubectl("delete", "htcjob", "reader", "--timeout="+trial.Patience.String())
-	b.Eventually(func() bool { return len(bundles(b)) == 0 }, func() string { return "ConfigMaps are left: " + strings.Join(bundles(b), " ") })
+	b.Eventually(
+		func() bool { return len(bundles(b)) == 0 },
+		func() string { return "ConfigMaps are left: " + strings.Join(bundles(b), " ") },
+	)
 }
 
 // Some 20 MB, of which a first client has sent a part before its connection broke.
@@ -108,8 +133,22 @@ func TestALargeInputIsUploadedGoesOnWhereItWasCutAndGoesWithItsHTCJob(t *testing
 		return out
 	}
 	require.Contains(t, list(), "%")
-	job := strings.ReplaceAll(strings.Replace(reader, "cat fit.yaml; sha256sum table", "sha256sum events.root", 1), "reader", "large")
-	out, err := b.Lab.Run(t.Context(), "htcd", "submit", fileIn(t, dir, "job.yaml", job), "-n", b.Namespace, "--input", events, "--watch")
+	job := strings.ReplaceAll(
+		strings.Replace(reader, "cat fit.yaml; sha256sum table", "sha256sum events.root", 1),
+		"reader",
+		"large",
+	)
+	out, err := b.Lab.Run(
+		t.Context(),
+		"htcd",
+		"submit",
+		fileIn(t, dir, "job.yaml", job),
+		"-n",
+		b.Namespace,
+		"--input",
+		events,
+		"--watch",
+	)
 	require.NoError(t, err)
 	require.Equal(t, "htcjob.htc.cern.ch/large submitted\n", out)
 	require.Equal(t, digest+"  events.root\n", b.Output(b.Fetched("large"), 0))
@@ -128,10 +167,28 @@ func TestASubmissionThatWasInterruptedBeforeItsConfigMapIsCompleted(t *testing.T
 	t.Parallel()
 	b := trial.New(t)
 	dir := t.TempDir()
-	file, fit, table := fileIn(t, dir, "job.yaml", reader), fileIn(t, dir, "fit.yaml", "1\n"), fileIn(t, dir, "table", "2\n")
+	file, fit, table := fileIn(
+		t,
+		dir,
+		"job.yaml",
+		reader,
+	), fileIn(
+		t,
+		dir,
+		"fit.yaml",
+		"1\n",
+	), fileIn(
+		t,
+		dir,
+		"table",
+		"2\n",
+	)
 	submit := func(args ...string) {
 		t.Helper()
-		_, err := b.Lab.Run(t.Context(), "htcd", append([]string{"submit", file, "-n", b.Namespace, "--input", fit, "--input", table}, args...)...)
+		_, err := b.Lab.Run(
+			t.Context(),
+			"htcd",
+			append([]string{"submit", file, "-n", b.Namespace, "--input", fit, "--input", table}, args...)...)
 		require.NoError(t, err)
 	}
 	submit("--watch")
@@ -172,8 +229,26 @@ func TestARefusedSubmissionLeavesNoConfigMap(t *testing.T) {
 	_, err := b.Lab.Run(t.Context(), "htcd", "submit", one, "--input", fit, "--kubeconfig", anna)
 	require.ErrorContains(t, err, "--input needs the right to create and get ConfigMaps in namespace "+b.Namespace)
 	require.Empty(t, b.Kubectl("get", "htcjobs", "-o", "name"), "it would wait for its ConfigMap")
-	b.Kubectl("create", "rolebinding", "files", "--clusterrole=htcjob-input-files", "--serviceaccount="+b.Namespace+":anna")
-	_, err = b.Lab.Run(t.Context(), "htcd", "submit", one, "--watch", "--input", fit, "--input", "table="+fit, "--kubeconfig", anna)
+	b.Kubectl(
+		"create",
+		"rolebinding",
+		"files",
+		"--clusterrole=htcjob-input-files",
+		"--serviceaccount="+b.Namespace+":anna",
+	)
+	_, err = b.Lab.Run(
+		t.Context(),
+		"htcd",
+		"submit",
+		one,
+		"--watch",
+		"--input",
+		fit,
+		"--input",
+		"table="+fit,
+		"--kubeconfig",
+		anna,
+	)
 	require.NoError(t, err)
 	require.Len(t, bundles(b), 1)
 }

@@ -28,7 +28,14 @@ import (
 // kubeconfigOf writes a kubeconfig for a service account.
 func kubeconfigOf(t *testing.T, client kubernetes.Interface, namespace, account string) string {
 	t.Helper()
-	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := client.CoreV1().ServiceAccounts(
+		namespace,
+	).CreateToken(
+		t.Context(),
+		account,
+		&authenticationv1.TokenRequest{},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	server := rest.AnonymousClientConfig(trial.Config(t))
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -104,7 +111,16 @@ func TestASecretIsKeptEqualToAFile(t *testing.T) {
 	require.NotContains(t, log.String(), second)
 
 	// What it may not do is said, and nothing is printed of the content.
-	refused := exec.CommandContext(t.Context(), running.Path("htcd", "bin", "htcd"), "sync-secret", "--kubeconfig", kubeconfig, "--name", "another", file)
+	refused := exec.CommandContext(
+		t.Context(),
+		running.Path("htcd", "bin", "htcd"),
+		"sync-secret",
+		"--kubeconfig",
+		kubeconfig,
+		"--name",
+		"another",
+		file,
+	)
 	require.NoError(t, client.RbacV1().Roles(namespace).Delete(t.Context(), "sync-secret", metav1.DeleteOptions{}))
 	words, err = refused.CombinedOutput()
 	require.Error(t, err)

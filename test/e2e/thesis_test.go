@@ -24,7 +24,10 @@ import (
 // written returns what, according to kubectl, an ended HTCJob has written.
 func written(b *trial.Bench, name string, flags ...string) string {
 	b.T.Helper()
-	out, err := b.Lab.Run(b.T.Context(), "kubectl", append([]string{"htcjob", "logs", name, "-n", b.Namespace}, flags...)...)
+	out, err := b.Lab.Run(
+		b.T.Context(),
+		"kubectl",
+		append([]string{"htcjob", "logs", name, "-n", b.Namespace}, flags...)...)
 	require.NoError(b.T, err)
 	return out
 }
@@ -147,7 +150,14 @@ func TestExperiment9AnUnusableSecretIsRefusedAndItsMendingNoticed(t *testing.T) 
 	}
 	require.NoError(t, json.Unmarshal([]byte(secret(t.Context(), "get", "secret", "kinit-secret", "-o", "json")), &right))
 	mend := func(ctx context.Context) {
-		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "kinit-secret"}, "data": right.Data})
+		text, err := json.Marshal(
+			map[string]any{
+				"apiVersion": "v1",
+				"kind":       "Secret",
+				"metadata":   map[string]any{"name": "kinit-secret"},
+				"data":       right.Data,
+			},
+		)
 		require.NoError(t, err)
 		_, err = b.Lab.RunInput(ctx, string(text), "kubectl", "-n", "default", "apply", "-f", "-")
 		require.NoError(t, err)

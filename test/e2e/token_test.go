@@ -55,8 +55,8 @@ func keep(b *trial.Bench, namespace, name string, data map[string]string) (remov
 	return func(ctx context.Context) { require.NoError(b.T, secrets.Delete(ctx, name, metav1.DeleteOptions{})) }
 }
 
-// generic returns the flags that make the lab's htcd that of deploy/overlays/generic, except for what the lab decides: where
-// it listens, its directories and its namespace.
+// generic returns the flags that make the lab's htcd that of deploy/overlays/generic, except for what the lab decides:
+// where it listens, its directories and its namespace.
 func generic(b *trial.Bench) []string {
 	b.T.Helper()
 	d := deploy(b.T, "../../deploy/overlays/generic")
@@ -86,7 +86,11 @@ func generic(b *trial.Bench) []string {
 	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+parts.SiteOf(world)+trust), 0o644))
 	settings.Data["HTCD_CONDOR_CONFIG"] = file
 	settings.Data["HTCD_SCHEDD"] = world.Host()
-	settings.Data["HTCD_COLLECTOR"] = fmt.Sprintf("%s:%d", world.Host(), world.Ports.Condor) // a host certificate is for a name
+	settings.Data["HTCD_COLLECTOR"] = fmt.Sprintf(
+		"%s:%d",
+		world.Host(),
+		world.Ports.Condor,
+	) // a host certificate is for a name
 	flags := []string{"--krb5-config="}
 	for name, value := range settings.Data {
 		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "HTCD_"), "_", "-"))
@@ -114,7 +118,12 @@ func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 	require.NoError(t, err)
 	_, err = all.Lab.Run(ctx, "kubectl", "apply", "-f", rules)
 	require.NoError(t, err)
-	common := keep(all, "default", condorToken, map[string]string{"token": tokenOf(all, parts.TokenAsk{Account: "robot", Life: time.Hour}) + "\n"})
+	common := keep(
+		all,
+		"default",
+		condorToken,
+		map[string]string{"token": tokenOf(all, parts.TokenAsk{Account: "robot", Life: time.Hour}) + "\n"},
+	)
 	flags := append(generic(all), "--namespace-secrets", "--pool-secrets=another-token,sci-token")
 	htcd, kdc := all.Lab.Part("htcd"), all.Lab.Part("kdc")
 	t.Cleanup(func() {
@@ -262,7 +271,11 @@ var spoilt = map[string]spoiltToken{
 	},
 	"whose Secret has a password, too": {
 		func(b *trial.Bench) map[string]string {
-			return map[string]string{"token": tokenOf(b, parts.TokenAsk{Account: "alice"}), "username": "alice", "password": parts.Passwords["alice"]}
+			return map[string]string{
+				"token":    tokenOf(b, parts.TokenAsk{Account: "alice"}),
+				"username": "alice",
+				"password": parts.Passwords["alice"],
+			}
 		},
 		v1alpha1.ConditionCredentials, "InvalidCredential", "token beside username",
 	},
@@ -322,9 +335,19 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	described := b.Kubectl("describe", "htcjob", job.Name)
 	require.Contains(t, described, s.reason)
 	require.NotContains(t, described, data["token"])
-	require.NotEqual(t, "False", string(conditionStatus(job, v1alpha1.ConditionBackendReachable)), "the schedd is where it was")
+	require.NotEqual(
+		t,
+		"False",
+		string(conditionStatus(job, v1alpha1.ConditionBackendReachable)),
+		"the schedd is where it was",
+	)
 
-	keep(b, b.Namespace, condorToken, map[string]string{"token": tokenOf(b, parts.TokenAsk{Account: "alice", Life: time.Hour})})
+	keep(
+		b,
+		b.Namespace,
+		condorToken,
+		map[string]string{"token": tokenOf(b, parts.TokenAsk{Account: "alice", Life: time.Hour})},
+	)
 	ended := b.Ended(job.Name)
 	require.Equal(t, v1alpha1.PhaseSucceeded, ended.Status.Phase)
 	require.Equal(t, []string{ended.Status.JobID[0] + " alice"}, left(b, ended, "Owner"))

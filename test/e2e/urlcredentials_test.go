@@ -89,8 +89,8 @@ func requests(b *trial.Bench, path string) (all []string) {
 	return all
 }
 
-// The server of a URL sees the job's proxy: for the input the one that the Secret has when the job starts, although the job was sent
-// with an older one, and for the output the one it has when the job ends.
+// The server of a URL sees the job's proxy: for the input the one that the Secret has when the job starts, although the
+// job was sent with an older one, and for the output the one it has when the job ends.
 func TestTheServerOfAURLSeesTheProxyOfTheMoment(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
@@ -104,9 +104,16 @@ func TestTheServerOfAURLSeesTheProxyOfTheMoment(t *testing.T) {
 
 	b.Create("without", "exit 0", fromURLs("in", in))
 	jobSecret(b, "atlas-proxy", "x509up", sent)
-	b.Create("with", "cat in; cp in out; for f in .htcd-plugin-*; do rm -f $f; mv $f evil; echo evil >$f; ln -sf $HTC_CREDENTIALS/atlas .htcd-urls; done; until sha256sum <\"$X509_USER_PROXY\" | grep "+digestOf(ending)+"; do sleep 0.5; done",
-		credentials("atlas atlas-proxy x509up X509Proxy"), fromURLs("in", in), toURL("out", out),
-		func(job *v1alpha1.HTCJob) { job.Spec.Requirements = `Machine == "nowhere"` })
+	b.Create(
+		"with",
+		"cat in; cp in out; for f in .htcd-plugin-*; do rm -f $f; mv $f evil; echo evil >$f; ln -sf $HTC_CREDENTIALS/atlas .htcd-urls; done; until sha256sum <\"$X509_USER_PROXY\" | grep "+digestOf(
+			ending,
+		)+"; do sleep 0.5; done",
+		credentials("atlas atlas-proxy x509up X509Proxy"),
+		fromURLs("in", in),
+		toURL("out", out),
+		func(job *v1alpha1.HTCJob) { job.Spec.Requirements = `Machine == "nowhere"` },
+	)
 	job := b.Phase("with", v1alpha1.PhaseIdle)
 	jobSecret(b, "atlas-proxy", "x509up", starting)
 	b.Until("with", "known to have the renewed proxy", func(job *v1alpha1.HTCJob) bool {
@@ -135,7 +142,10 @@ func TestTheServerOfAURLSeesTheProxyOfTheMoment(t *testing.T) {
 	}
 	require.NotContains(t, ads, "alice", "who it is of is nobody's business")
 
-	held := b.Condition(b.Until("without", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 }), v1alpha1.ConditionHeld).Message
+	held := b.Condition(
+		b.Until("without", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 }),
+		v1alpha1.ConditionHeld,
+	).Message
 	require.Contains(t, held, in)
 	require.Contains(t, held, "403")
 	left(b, job)
@@ -149,7 +159,13 @@ func TestTheServerOfAURLSeesTheTokenThatTheURLNames(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dirs["tokens"], "in"), []byte("for those who may\n"), 0o644))
 	jobSecret(b, "wlcg", "token", parts.StoreToken)
 	token := credentials("wlcg wlcg token BearerToken")
-	b.Create("named", "cat in; cp in out", token, fromURLs("in", "wlcg+https"+urls["tokens"]+"in"), toURL("out", "wlcg+https"+urls["tokens"]+"{name}"))
+	b.Create(
+		"named",
+		"cat in; cp in out",
+		token,
+		fromURLs("in", "wlcg+https"+urls["tokens"]+"in"),
+		toURL("out", "wlcg+https"+urls["tokens"]+"{name}"),
+	)
 	b.Create("unnamed", "exit 0", token, fromURLs("in", "https"+urls["tokens"]+"in"))
 	b.Create("unknown", "exit 0", token, fromURLs("in", "another+https"+urls["tokens"]+"in"))
 	b.Create("none", "touch out", toURL("out", "wlcg+https"+urls["tokens"]+"none"))

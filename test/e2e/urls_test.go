@@ -64,16 +64,40 @@ func TestInputsComeByURL(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.store, "1.txt"), []byte("of 1\n"), 0o644))
 	b.Kubectl("create", "configmap", "each", "--from-literal=a=A", "--from-literal=b=B")
 	each := func(job *v1alpha1.HTCJob) {
-		job.Spec.Items = []v1alpha1.Item{{"KEY": "a", "URL": v1alpha1.ItemValue(s.https + "0.txt")}, {"KEY": "b", "URL": v1alpha1.ItemValue(s.https + "1.txt")}}
-		job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Name: "key", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "each", Key: "{{item.KEY}}"}})
+		job.Spec.Items = []v1alpha1.Item{
+			{"KEY": "a", "URL": v1alpha1.ItemValue(s.https + "0.txt")},
+			{"KEY": "b", "URL": v1alpha1.ItemValue(s.https + "1.txt")},
+		}
+		job.Spec.Inputs = append(
+			job.Spec.Inputs,
+			v1alpha1.Input{Name: "key", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "each", Key: "{{item.KEY}}"}},
+		)
 	}
-	b.Script("in", "cat calib field same own key; echo made > made\n", each,
-		fromURLs("calib", s.https+"calib%20v1?x=y", "field", s.root+"calib.root", "same", s.https+"same", "own", "{{item.URL}}"))
+	b.Script(
+		"in",
+		"cat calib field same own key; echo made > made\n",
+		each,
+		fromURLs(
+			"calib",
+			s.https+"calib%20v1?x=y",
+			"field",
+			s.root+"calib.root",
+			"same",
+			s.https+"same",
+			"own",
+			"{{item.URL}}",
+		),
+	)
 	job := b.Fetched("in")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	for proc := range 2 {
 		require.Equal(t, "by https\nby root\nsame\nof "+strconv.Itoa(proc)+"\n"+"AB"[proc:proc+1], b.Output(job, proc))
-		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "made"}, b.Files(job, proc), "inputs are not brought back")
+		require.ElementsMatch(
+			t,
+			[]string{output.Stdout, output.Stderr, "made"},
+			b.Files(job, proc),
+			"inputs are not brought back",
+		)
 	}
 	left(b, job)
 }
@@ -106,7 +130,11 @@ func TestASchemeThatTheSiteDoesNotAllowIsRefused(t *testing.T) {
 	b.Script("ftp", "exit 0\n", fromURLs("a", "ftp://example.org/a"))
 	job := b.Ended("ftp")
 	require.Equal(t, "Refused", job.Status.Reason)
-	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "this site allows the schemes https, root, davs (--allow-url-schemes)")
+	require.Contains(
+		t,
+		b.Condition(job, v1alpha1.ConditionFailed).Message,
+		"this site allows the schemes https, root, davs (--allow-url-schemes)",
+	)
 }
 
 func TestOutputsAreWrittenToURLs(t *testing.T) {
@@ -165,13 +193,27 @@ func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	world, err := parts.Open(b.Lab)
 	require.NoError(t, err)
 	// Nobody but root may write there.
-	_, err = b.Lab.RunAs(t.Context(), "root", "install", "-d", "-o", "root", "-m", "755", filepath.Join(s.xrootd, "locked"))
+	_, err = b.Lab.RunAs(
+		t.Context(),
+		"root",
+		"install",
+		"-d",
+		"-o",
+		"root",
+		"-m",
+		"755",
+		filepath.Join(s.xrootd, "locked"),
+	)
 	require.NoError(t, err)
 	for name, url := range map[string]string{
 		"https": fmt.Sprintf("https://127.0.0.1:%d/refused/{proc}", world.Ports.Store),
 		"root":  s.root + "locked/{proc}",
 	} {
-		b.Script(name, "touch big\n", func(job *v1alpha1.HTCJob) { job.Spec.Outputs = []v1alpha1.Output{{Path: "big", URL: url}} })
+		b.Script(
+			name,
+			"touch big\n",
+			func(job *v1alpha1.HTCJob) { job.Spec.Outputs = []v1alpha1.Output{{Path: "big", URL: url}} },
+		)
 		job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
 		held := b.Condition(job, v1alpha1.ConditionHeld).Message
 		require.Contains(t, held, "hold code 12/")
@@ -193,7 +235,8 @@ func TestLargeFilesByURLDoNotPassTheSchedd(t *testing.T) {
 	var most int64
 	job := b.Until("large", "fetched", func(job *v1alpha1.HTCJob) bool {
 		most = max(most, largest(b.Lab.Path("condor", "spool")))
-		return job.Status.Phase.Terminal() && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+		return job.Status.Phase.Terminal() &&
+			meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 	})
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	require.Equal(t, fmt.Sprintln(size), b.Output(job, 0))

@@ -16,15 +16,25 @@ func TestWhatJobsUseIsShownAgainstWhatTheyAskedFor(t *testing.T) {
 	t.Parallel()
 	c := commands{trial.New(t)}
 	c.Script("eats", "while [ ! -e stop ] && [ $1 = 1 ]; do sleep 1; done\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
-		job.Spec.Resources = &v1alpha1.Resources{Memory: new(resource.MustParse("300Mi")), Disk: new(resource.MustParse("2Gi"))}
+		job.Spec.Resources = &v1alpha1.Resources{
+			Memory: new(resource.MustParse("300Mi")),
+			Disk:   new(resource.MustParse("2Gi")),
+		}
 	})
 	top := func() (report usage.Report) {
 		require.NoError(t, json.Unmarshal([]byte(c.ends(0, "top", "eats", "-o", "json")), &report))
 		return report
 	}
-	c.Until("eats", "one runs, one has ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 1 && job.Status.Succeeded == 1 })
+	c.Until(
+		"eats",
+		"one runs, one has ended",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 1 && job.Status.Succeeded == 1 },
+	)
 	require.Nil(t, c.Get("eats").Status.Usage, "not every job has ended")
-	c.Eventually(func() bool { r := top(); return r.Ended == 1 && r.Running == 1 && r.Memory != nil && r.Disk != nil }, func() string { return c.ends(0, "top", "eats") })
+	c.Eventually(
+		func() bool { r := top(); return r.Ended == 1 && r.Running == 1 && r.Memory != nil && r.Disk != nil },
+		func() string { return c.ends(0, "top", "eats") },
+	)
 	report := top()
 	require.Equal(t, 2, report.Jobs)
 	require.NotNil(t, report.Asked)

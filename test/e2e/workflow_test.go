@@ -86,7 +86,9 @@ func (f *flow) gone(w *v1alpha1.HTCWorkflow) {
 // output reads a file of a node.
 func (f *flow) output(w *v1alpha1.HTCWorkflow, node, file string) string {
 	f.T.Helper()
-	text, err := os.ReadFile(f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, fmt.Sprint(w.Status.Attempt), node, file))
+	text, err := os.ReadFile(
+		f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, fmt.Sprint(w.Status.Attempt), node, file),
+	)
 	require.NoError(f.T, err)
 	return string(text)
 }
@@ -182,7 +184,12 @@ func TestEnoughSequencesThatSucceedEndTheOthers(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	require.EqualValues(t, 1, w.Status.Sequences.Succeeded)
 	require.Empty(t, f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "JobStatus"))
-	require.Equal(t, "job_0\n", f.output(w, "only/job_0", "_condor_stdout"), "the output of what was removed with it is kept")
+	require.Equal(
+		t,
+		"job_0\n",
+		f.output(w, "only/job_0", "_condor_stdout"),
+		"the output of what was removed with it is kept",
+	)
 	f.gone(w)
 }
 
@@ -211,7 +218,10 @@ func TestASuspendedWorkflowLeavesHTCondorAndBeginsAnew(t *testing.T) {
 	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
 	require.Empty(t, f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "JobStatus"))
 	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	w = f.until("sent again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 })
+	w = f.until(
+		"sent again",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 },
+	)
 	f.gone(w)
 }
 
@@ -226,7 +236,10 @@ func TestANodesOutputIsFetchedWhileItsDAGGoesOn(t *testing.T) {
     pull: [{from: quick, path: result}]
     job: {script: {image: centos, command: sh, source: "cat result"}, requirements: "Memory > 99999999"}
 `)
-	w := f.until("done in part", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 3 && w.Status.Nodes.Idle == 3 })
+	w := f.until(
+		"done in part",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 3 && w.Status.Nodes.Idle == 3 },
+	)
 	at := func(node, file string) string {
 		return f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, fmt.Sprint(w.Status.Attempt), node, file)
 	}

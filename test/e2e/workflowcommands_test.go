@@ -50,7 +50,16 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 	require.EqualValues(t, 2, w.Status.Attempt)
 	require.Equal(t, "[first 1 0] oops\n", c.ends(0, "logs", "scan", "--failed", "--stderr"))
 
-	look := fileIn(t, dir, "look.yaml", fmt.Sprintf(workflow, "look", `  steps: [{name: wait, job: {interactive: true, script: {image: centos, command: bash, source: "false"}}}]`))
+	look := fileIn(
+		t,
+		dir,
+		"look.yaml",
+		fmt.Sprintf(
+			workflow,
+			"look",
+			`  steps: [{name: wait, job: {interactive: true, script: {image: centos, command: bash, source: "false"}}}]`,
+		),
+	)
 	require.Equal(t, "look\n", c.ends(0, "submit", look, "--name-only"))
 	c.ends(124, "wait", "look", "--timeout", "1s")
 	c.Eventually(func() bool {
@@ -64,7 +73,11 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 
 	c.ends(0, "submit", fileIn(t, dir, "job.yaml", script("look", "exit 0", "  htcopts: requirements = false\n")))
 	_, err = c.Lab.Run(t.Context(), "htcd", "cancel", "look", "-n", c.Namespace)
-	require.ErrorContains(t, err, `exit status 2: htcd: "look" is the name of an HTCJob and of an HTCWorkflow: write job/look or wf/look`)
+	require.ErrorContains(
+		t,
+		err,
+		`exit status 2: htcd: "look" is the name of an HTCJob and of an HTCWorkflow: write job/look or wf/look`,
+	)
 	completed, err := c.Lab.Run(t.Context(), "htcd", "__complete", "cancel", "-n", c.Namespace, "")
 	require.NoError(t, err)
 	require.Contains(t, completed, "job/look\tpending\n")
@@ -72,6 +85,10 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 	require.Equal(t, "htcworkflow.htc.cern.ch/look is cancelled\n", c.ends(0, "cancel", "wf/look"))
 	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
 	require.Equal(t, "suspended\n", c.ends(6, "status", "wf/look"))
-	require.Equal(t, "htcjob.htc.cern.ch/look deleted\nhtcworkflow.htc.cern.ch/look deleted\n", c.ends(0, "delete", "job/look", "wf/look"))
+	require.Equal(
+		t,
+		"htcjob.htc.cern.ch/look deleted\nhtcworkflow.htc.cern.ch/look deleted\n",
+		c.ends(0, "delete", "job/look", "wf/look"),
+	)
 	require.Equal(t, "htcworkflow.htc.cern.ch/scan deleted\n", c.ends(0, "delete", "--finished"))
 }

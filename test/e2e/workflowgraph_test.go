@@ -12,7 +12,9 @@ import (
 func TestJobsOfTwoTablesArePaired(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.ApplyText("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: runs}\ndata: {runs.csv: \"FILE,SEED\\na,1\\nb,1\\na,2\\n\"}\n")
+	b.ApplyText(
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: runs}\ndata: {runs.csv: \"FILE,SEED\\na,1\\nb,1\\na,2\\n\"}\n",
+	)
 	f := flowIn(b, "paired", `
   steps:
   - name: sim
@@ -97,8 +99,19 @@ func TestAStepRunsWhateverBecameOfWhatItNeeds(t *testing.T) {
 `)
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
-	require.Equal(t, v1alpha1.NodeCounts{Total: 14, Done: 7, Failed: 2, Futile: 5}, w.Status.Nodes, "%+v", w.Status.Failures)
-	require.Equal(t, v1alpha1.SequenceCounts{Total: 2, Succeeded: 1, Failed: 1}, w.Status.Sequences, "one of three parts may fail")
+	require.Equal(
+		t,
+		v1alpha1.NodeCounts{Total: 14, Done: 7, Failed: 2, Futile: 5},
+		w.Status.Nodes,
+		"%+v",
+		w.Status.Failures,
+	)
+	require.Equal(
+		t,
+		v1alpha1.SequenceCounts{Total: 2, Succeeded: 1, Failed: 1},
+		w.Status.Sequences,
+		"one of three parts may fail",
+	)
 	require.Equal(t, "0\n2\n", f.output(w, "show/job_0", "_condor_stdout"))
 	require.Equal(t, "used\n", f.output(w, "tidy/job_0", "_condor_stdout"))
 	require.Equal(t, "nothing\n", f.output(w, "tidy/job_1", "_condor_stdout"))

@@ -51,7 +51,10 @@ func TestStepsGetTheInputsThatTheyNameAndNoOthers(t *testing.T) {
       script: {image: centos, command: sh, source: "cat fit"}
       inputs: [{name: fit, configMapKeyRef: {name: fit, key: k}}]
 `, at+"/model:v1"))
-	w := f.until("waiting for its inputs", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Reason == "ConfigMapNotFound" })
+	w := f.until(
+		"waiting for its inputs",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Reason == "ConfigMapNotFound" },
+	)
 	require.Empty(t, w.Status.JobID)
 	apply(b, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fit}\ndata: {k: \"of the fit\\n\"}")
 	jobSecret(b, "db", "pass", "the-password-of-the-database")
@@ -65,13 +68,24 @@ func TestStepsGetTheInputsThatTheyNameAndNoOthers(t *testing.T) {
 		text = f.output(w, fmt.Sprintf("second/job_%d", i), "_condor_stdout")
 		require.True(t, strings.HasPrefix(text, "weights\n"), text)
 		require.NotRegexp(t, `(?m)^(fit|pass|prep)$`, text, "inputs of another step")
-		require.NoFileExists(t, f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", fmt.Sprintf("first/job_%d", i), "pass"))
+		require.NoFileExists(
+			t,
+			f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", fmt.Sprintf("first/job_%d", i), "pass"),
+		)
 	}
 	require.Equal(t, "of the fit\n", f.output(w, "third/all", "_condor_stdout"))
 	require.Regexp(t, "^sha256:", w.Status.InputsDigest)
-	require.Equal(t, metav1.ConditionTrue, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionInputsReady).Status)
+	require.Equal(
+		t,
+		metav1.ConditionTrue,
+		meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionInputsReady).Status,
+	)
 	constraint := fmt.Sprintf("HTCWorkflowUID =?= %q || HTCJobUID =?= %q", w.UID, w.UID)
-	require.NotContains(t, fmt.Sprint(f.Condor("condor_history", constraint, "Env", "Args", "TransferInput", "Environment", "Arguments")), "password")
+	require.NotContains(
+		t,
+		fmt.Sprint(f.Condor("condor_history", constraint, "Env", "Args", "TransferInput", "Environment", "Arguments")),
+		"password",
+	)
 	f.gone(w)
 }
 
@@ -125,7 +139,13 @@ func TestACredentialOfAStepIsRenewedInItsNodesAlone(t *testing.T) {
 	require.Equal(t, "::\n", strings.ReplaceAll(f.output(w, "without/job_0", "_condor_stdout"), ":::", "::"))
 	require.Nil(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionCredentialsFresh))
 	for _, secret := range proxies {
-		require.NotContains(t, fmt.Sprint(f.Condor("condor_history", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "Env", "Environment", "Args", "Arguments")), secret)
+		require.NotContains(
+			t,
+			fmt.Sprint(
+				f.Condor("condor_history", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "Env", "Environment", "Args", "Arguments"),
+			),
+			secret,
+		)
 	}
 	f.gone(w)
 }

@@ -47,7 +47,10 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
     needs: [runs]
     job: {script: {image: centos, command: sh, source: "true"}}
 `, grid.name))
-	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running == 1 && w.Status.Nodes.Idle == 2 })
+	w := f.until(
+		"running",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running == 1 && w.Status.Nodes.Idle == 2 },
+	)
 	grid.until(func(p *v1alpha1.HTCPool) bool {
 		return p.Status.Open == 3 && p.Status.Running == 1 && p.Status.Idle == 2
 	})
@@ -56,7 +59,10 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	own := fmt.Sprintf("HTCJobUID =?= %q", w.UID)
 	const held = " && JobStatus == 5 && HoldReasonCode == 1 && HoldReasonSubCode == 7284"
 	queue := func() string {
-		return strings.Join(f.Condor("condor_q", nodes+" || "+own, "ClusterId", "JobUniverse", "JobStatus", "HoldReasonSubCode", "HoldReason"), "\n")
+		return strings.Join(
+			f.Condor("condor_q", nodes+" || "+own, "ClusterId", "JobUniverse", "JobStatus", "HoldReasonSubCode", "HoldReason"),
+			"\n",
+		)
 	}
 	grid.edit(`{"state":"Suspended"}`)
 	f.Eventually(func() bool {
@@ -65,11 +71,21 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	w = f.until("held by the pool", func(w *v1alpha1.HTCWorkflow) bool {
 		return w.Status.Nodes.Held == 2 && w.Status.Reason == "PoolSuspended"
 	})
-	require.Contains(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionHeld).Message, "HTCPool "+grid.name+" is suspended")
+	require.Contains(
+		t,
+		meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionHeld).Message,
+		"HTCPool "+grid.name+" is suspended",
+	)
 
 	// What runs goes on to its end, and nothing comes after it.
-	f.until("done in part", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 1 && w.Status.Nodes.Running == 0 })
-	f.Eventually(func() bool { return len(f.Condor("condor_q", nodes)) == 2 }, queue) // its callback came before its end in the queue
+	f.until(
+		"done in part",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 1 && w.Status.Nodes.Running == 0 },
+	)
+	f.Eventually(
+		func() bool { return len(f.Condor("condor_q", nodes)) == 2 },
+		queue,
+	) // its callback came before its end in the queue
 
 	// A DAG that somebody releases is held again.
 	_, err := f.Lab.Run(t.Context(), "condor_release", "-constraint", own)
@@ -99,9 +115,17 @@ func TestAWorkflowKeepsToTheLimitsOfItsPool(t *testing.T) {
     job: {script: {image: centos, command: sh, source: "true"}, requirements: "Memory > 99999999"}
 `, grid.name)
 	first := none.another("first", waits)
-	w := first.until("idle", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Idle > 0 && w.Status.Nodes.Total == 10 })
+	w := first.until(
+		"idle",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Idle > 0 && w.Status.Nodes.Total == 10 },
+	)
 	require.Less(t, w.Status.Nodes.Idle, int32(6), "DAGMan exceeds its limit by a few, and not the other one")
-	require.Len(t, first.Condor("condor_q", fmt.Sprintf("HTCJobUID =?= %q && DAGMan_MaxIdle == 1 && DAGMan_MaxJobs == 6", w.UID)), 1, "DAGMan keeps to them")
+	require.Len(
+		t,
+		first.Condor("condor_q", fmt.Sprintf("HTCJobUID =?= %q && DAGMan_MaxIdle == 1 && DAGMan_MaxJobs == 6", w.UID)),
+		1,
+		"DAGMan keeps to them",
+	)
 	full := func(w *v1alpha1.HTCWorkflow) bool {
 		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSubmitted)
 		return c != nil && c.Reason == "PoolLimit" && strings.Contains(c.Message, " of 1 jobs idle (limits.maxIdle)")

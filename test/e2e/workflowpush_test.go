@@ -99,7 +99,12 @@ func TestArtifactsInAnEphemeralRegistryGoWithTheirWorkflow(t *testing.T) {
 	require.NoError(t, err)
 	ephemeral := fmt.Sprintf("localhost:%d", world.Ports.Registry) // the same registry, as which it wants a login
 	account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + parts.RegistryPassword))
-	jobSecret(b, "login", ".dockerconfigjson", fmt.Sprintf(`{"auths": {%q: {"auth": %[3]q}, %[2]q: {"auth": %[3]q}}}`, ephemeral, b.Registry(), account))
+	jobSecret(
+		b,
+		"login",
+		".dockerconfigjson",
+		fmt.Sprintf(`{"auths": {%q: {"auth": %[3]q}, %[2]q: {"auth": %[3]q}}}`, ephemeral, b.Registry(), account),
+	)
 	apply := func(name, more string) *flow {
 		return flowIn(b, name, fmt.Sprintf(`
   sequences: {count: 2}
@@ -119,7 +124,11 @@ func TestArtifactsInAnEphemeralRegistryGoWithTheirWorkflow(t *testing.T) {
 	flows := []*flow{apply("dropped", ""), apply("kept", "keepArtifacts: true")}
 	for _, f := range flows {
 		w := f.pushedAll()
-		require.Equal(t, "4 artifacts are pushed", meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message)
+		require.Equal(
+			t,
+			"4 artifacts are pushed",
+			meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message,
+		)
 	}
 	moved := b.Push(at("dropped", "/job_1:goes"), map[string][]byte{"b": []byte("somebody else's")})
 	for i, f := range flows {
@@ -146,7 +155,11 @@ func TestStepsThatNameAWrongRegistryAreRefused(t *testing.T) {
 		if name == "same" {
 			job = `{script: {image: centos, command: sh, source: "true"}, inputs: [{name: x, jobRef: {name: other, path: z, proc: Same}}]}`
 		}
-		f := flowIn(b, name, fmt.Sprintf("\n  sequences: {prefix: %s}\n  steps:\n  - name: a\n    %s\n    job: %s\n", c.prefix, c.step, job))
+		f := flowIn(
+			b,
+			name,
+			fmt.Sprintf("\n  sequences: {prefix: %s}\n  steps:\n  - name: a\n    %s\n    job: %s\n", c.prefix, c.step, job),
+		)
 		w := f.ended()
 		require.Equal(t, "Refused", w.Status.Reason, name)
 		require.Contains(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFailed).Message, c.words, name)
@@ -179,7 +192,11 @@ func TestAWorkflowsPushSurvivesAnAbsentRegistryAndTheDeathOfHTCd(t *testing.T) {
 
 	away.killWhileItPushes(t, htcd, listed)
 	w = f.pushedAll()
-	require.Equal(t, "3 artifacts are pushed", meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message)
+	require.Equal(
+		t,
+		"3 artifacts are pushed",
+		meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message,
+	)
 	for i := range 3 {
 		require.NotEmpty(t, digest(b, fmt.Sprintf("%s/m/job_%d:a", host, i)))
 	}
@@ -199,7 +216,11 @@ func TestTheStateMachineWithARegistry(t *testing.T) {
 	f := flowIn(b, "state-machine-registry", spec)
 	w := f.pushedAll()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
-	require.Equal(t, "12 artifacts are pushed", meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message)
+	require.Equal(
+		t,
+		"12 artifacts are pushed",
+		meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message,
+	)
 	require.Equal(t, "JOB_3\nSOME WORDS\n", f.output(w, "job_b/job_3", "b.txt"))
 	require.Equal(t, "this becomes "+at+"/state-machine/job_3:job_b\n", f.output(w, "job_b/job_3", "_condor_stdout"))
 	require.NotEmpty(t, digest(b, at+"/state-machine/job_3:job_c"))

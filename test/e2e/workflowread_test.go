@@ -40,7 +40,11 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
 
 	require.Len(t, strings.Split(strings.TrimSpace(htcd("nodes", "read")), "\n"), 1+7)
-	require.Regexp(t, `(?m)^first +1 +1 +failed +\d+\.0 +3 `, htcd("nodes", "htcworkflow.htc.cern.ch/read", "--state=failed"))
+	require.Regexp(
+		t,
+		`(?m)^first +1 +1 +failed +\d+\.0 +3 `,
+		htcd("nodes", "htcworkflow.htc.cern.ch/read", "--state=failed"),
+	)
 	require.Regexp(t, `(?m)^second +1 +0 +futile +Futile `, htcd("nodes", "read", "--state=futile"))
 	require.Regexp(t, `(?m)^both +all +0 +done `, htcd("nodes", "read", "--step=both"))
 	var failed struct {
@@ -78,7 +82,17 @@ func getsOutput(f *flow, htcd func(...string) string) {
 	require.Regexp(t, `^NODE +SIZE +FILE\nfirst/run-1/0 `, listed)
 	require.Regexp(t, `(?m)^first/run-1/1 +5  _condor_stderr$`, listed)
 	require.NotContains(t, listed, "run-0")
-	plugin, err := f.Lab.Run(t.Context(), "kubectl", "htcjob", "get-output", "read", "--list", "--step=both", "-n", f.Namespace)
+	plugin, err := f.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"htcjob",
+		"get-output",
+		"read",
+		"--list",
+		"--step=both",
+		"-n",
+		f.Namespace,
+	)
 	require.NoError(t, err)
 	require.Contains(t, plugin, "both/all ")
 

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// resuming has a step that fails in two sequences of three, between one that it pulls from and others that pull from both. What `made` and `plot`
-// write differs in each run.
+// resuming has a step that fails in two sequences of three, between one that it pulls from and others that pull from
+// both. What `made` and `plot` write differs in each run.
 const resuming = `
   resume: FromFailure
   sequences: {count: 3}
@@ -34,7 +34,14 @@ const resuming = `
 // again edits the script of the workflow's second step and waits for the end of the new attempt.
 func (f *flow) again(source string, attempt int) *v1alpha1.HTCWorkflow {
 	f.T.Helper()
-	f.Kubectl("patch", "htcworkflow", f.name, "--type=json", "-p", fmt.Sprintf(`[{"op": "replace", "path": "/spec/steps/1/job/script/source", "value": %q}]`, source))
+	f.Kubectl(
+		"patch",
+		"htcworkflow",
+		f.name,
+		"--type=json",
+		"-p",
+		fmt.Sprintf(`[{"op": "replace", "path": "/spec/steps/1/job/script/source", "value": %q}]`, source),
+	)
 	f.until("in its next attempt", func(w *v1alpha1.HTCWorkflow) bool { return int(w.Status.Attempt) == attempt })
 	return f.ended()
 }

@@ -32,10 +32,27 @@ func TestResultsOfScriptsAreSummedUp(t *testing.T) {
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	w = f.until("summed up", func(w *v1alpha1.HTCWorkflow) bool { return metric(w, "fit", "chi2").Count == 5 })
-	require.Equal(t, v1alpha1.MetricStatus{Step: "fit", Metric: "chi2", Count: 5, Mean: 6, Variance: 43.5, Min: 0, Max: 16, IQR: 8, MAD: 4}, metric(w, "fit", "chi2"))
+	require.Equal(
+		t,
+		v1alpha1.MetricStatus{
+			Step:     "fit",
+			Metric:   "chi2",
+			Count:    5,
+			Mean:     6,
+			Variance: 43.5,
+			Min:      0,
+			Max:      16,
+			IQR:      8,
+			MAD:      4,
+		},
+		metric(w, "fit", "chi2"),
+	)
 	require.Equal(t, 100.0, metric(w, "fit", "up").Mean)
 	f.Event(f.name, "expected name=number")
-	require.NoFileExists(t, f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", "fit", "job_0", ".htcd-results"))
+	require.NoFileExists(
+		t,
+		f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", "fit", "job_0", ".htcd-results"),
+	)
 }
 
 func TestARuleFinishesAWorkflow(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The nodes of a step fetch from servers, those that want to see a proxy or a token among them, and read a token that is renewed while they run.
+// The nodes of a step fetch from servers, those that want to see a proxy or a token among them, and read a token that
+// is renewed while they run.
 func TestNodesFetchFromServersAndReadARenewedToken(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
@@ -79,13 +80,31 @@ func TestNodesFetchFromServersAndReadARenewedToken(t *testing.T) {
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, w.Status)
 	for _, jobid := range []string{"job_0", "job_1"} {
-		require.Equal(t, "by https\nby root\nby davs\nwith a token\n"+digestOf(keytab)+"  -\n", f.output(w, "reads/"+jobid, "_condor_stdout"))
+		require.Equal(
+			t,
+			"by https\nby root\nby davs\nwith a token\n"+digestOf(keytab)+"  -\n",
+			f.output(w, "reads/"+jobid, "_condor_stdout"),
+		)
 		require.Equal(t, digestOf(parts.StoreToken)+"\n"+digestOf(renewed)+"\n", f.output(w, "reads/"+jobid, "digests"))
-		require.NoFileExists(t, f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", "reads", jobid, "calib"), "inputs are not brought back")
+		require.NoFileExists(
+			t,
+			f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, "1", "reads", jobid, "calib"),
+			"inputs are not brought back",
+		)
 		require.Regexp(t, "(?m)^:+$", f.output(w, "after/"+jobid, "_condor_stdout"), "credentials of another step")
 	}
 	require.Equal(t, []string{"GET 200 " + serial, "GET 200 " + serial}, requests(b, "proxies/"+b.Namespace+"/in"))
-	ads := fmt.Sprint(f.Condor("condor_history", fmt.Sprintf("HTCWorkflowUID =?= %q || HTCJobUID =?= %[1]q", w.UID), "Env", "Environment", "Args", "Arguments", "TransferInput"))
+	ads := fmt.Sprint(
+		f.Condor(
+			"condor_history",
+			fmt.Sprintf("HTCWorkflowUID =?= %q || HTCJobUID =?= %[1]q", w.UID),
+			"Env",
+			"Environment",
+			"Args",
+			"Arguments",
+			"TransferInput",
+		),
+	)
 	for _, secret := range []string{strings.Split(atlas, "\n")[1], parts.StoreToken, renewed} {
 		require.NotContains(t, ads, secret)
 	}
@@ -100,5 +119,9 @@ func TestNodesFetchFromServersAndReadARenewedToken(t *testing.T) {
 `, "another+https"+urls["tokens"]+"in"))
 	w = f.ended()
 	require.Equal(t, "Refused", w.Status.Reason)
-	require.Contains(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFailed).Message, "another before the + is not the name")
+	require.Contains(
+		t,
+		meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFailed).Message,
+		"another before the + is not the name",
+	)
 }

@@ -52,7 +52,14 @@ metadata: {name: urgent}
 value: 1000
 `, b.Namespace))
 	t.Cleanup(func() {
-		_, _ = b.Lab.Run(t.Context(), "kubectl", "delete", "clusterqueue", b.Namespace, "--wait=false") // its namespace goes, too
+		_, _ = b.Lab.Run(
+			t.Context(),
+			"kubectl",
+			"delete",
+			"clusterqueue",
+			b.Namespace,
+			"--wait=false",
+		) // its namespace goes, too
 	})
 	return b
 }
@@ -140,7 +147,16 @@ func apply(b bench, name, path, kustomization string) error {
 }
 
 func rolledOut(b bench, namespace, deployment string) error {
-	_, err := b.Lab.Run(b.T.Context(), "kubectl", "-n", namespace, "rollout", "status", "deployment/"+deployment, "--timeout=3m")
+	_, err := b.Lab.Run(
+		b.T.Context(),
+		"kubectl",
+		"-n",
+		namespace,
+		"rollout",
+		"status",
+		"deployment/"+deployment,
+		"--timeout=3m",
+	)
 	if err != nil {
 		said, _ := b.Lab.Run(b.T.Context(), "kubectl", "-n", namespace, "describe", "pods")
 		return fmt.Errorf("%w\n%s", err, said)
@@ -189,7 +205,13 @@ func (b bench) is(job, condition, reason string) {
 		c := meta.FindStatusCondition(w.Status.Conditions, condition)
 		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == reason
 	}, func() string {
-		return fmt.Sprintf("%s never was %s, %s:\n%s", job, condition, reason, b.Kubectl("get", "workloads,htcjobs", "-o", "yaml"))
+		return fmt.Sprintf(
+			"%s never was %s, %s:\n%s",
+			job,
+			condition,
+			reason,
+			b.Kubectl("get", "workloads,htcjobs", "-o", "yaml"),
+		)
 	})
 }
 
@@ -199,15 +221,21 @@ func (b bench) waits(name string) *v1alpha1.HTCJob {
 	job := b.Until(name, "waiting", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Phase == v1alpha1.PhaseSuspended && job.Status.Reason == "QuotaAwaited"
 	})
-	b.Eventually(func() bool { return len(b.Condor("condor_q", trial.Tagged(job)+" && JobStatus != 3")) == 0 }, func() string { return name + " is in HTCondor" })
+	b.Eventually(
+		func() bool { return len(b.Condor("condor_q", trial.Tagged(job)+" && JobStatus != 3")) == 0 },
+		func() string { return name + " is in HTCondor" },
+	)
 	return job
 }
 
 // runs waits until some of an HTCJob's jobs run.
 func (b bench) runs(name string) *v1alpha1.HTCJob {
 	b.T.Helper()
-	b.Eventually(func() bool { return len(b.Condor("condor_q", trial.Tagged(b.Get(name))+" && JobStatus == 2")) > 0 }, func() string {
-		return name + " does not run:\n" + b.Kubectl("describe", "htcjobs,workloads")
-	})
+	b.Eventually(
+		func() bool { return len(b.Condor("condor_q", trial.Tagged(b.Get(name))+" && JobStatus == 2")) > 0 },
+		func() string {
+			return name + " does not run:\n" + b.Kubectl("describe", "htcjobs,workloads")
+		},
+	)
 	return b.Get(name)
 }

@@ -37,7 +37,11 @@ func TestItIsSentOnceThereIsQuotaAndEndsGiveItBack(t *testing.T) {
 	require.EqualValues(t, 3, b.Ended("large").Status.Succeeded, "nothing to wait for without the label")
 	b.Eventually(func() bool { return b.workload("large") == nil }, func() string { return "its Workload is still there" })
 
-	b.Script("wrong", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "No_Queue"} })
+	b.Script(
+		"wrong",
+		"exit 0\n",
+		func(job *v1alpha1.HTCJob) { job.Labels = map[string]string{"kueue.x-k8s.io/queue-name": "No_Queue"} },
+	)
 	b.Until("wrong", "refused", func(job *v1alpha1.HTCJob) bool {
 		return strings.HasPrefix(job.Status.Message, "it cannot get into Kueue's queue No_Queue: ")
 	})
@@ -48,7 +52,11 @@ func TestItIsSentOnceThereIsQuotaAndEndsGiveItBack(t *testing.T) {
 	b.is("fails", "Finished", "Failed")
 	before := b.workload("fails").Metadata.Name
 	b.Kubectl("annotate", "htcjob", "fails", v1alpha1.RerunAnnotation+"=again")
-	b.Until("fails", "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	b.Until(
+		"fails",
+		"run again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() },
+	)
 	b.is("fails", "Finished", "Failed")
 	require.NotEqual(t, before, b.workload("fails").Metadata.Name, "a rerun waits in the queue again")
 }
@@ -82,19 +90,28 @@ func TestAWorkloadIsDeactivatedOrDeleted(t *testing.T) {
 	active("false")
 	job := b.waits("job")
 	require.Contains(t, job.Status.Message, "is deactivated in Kueue")
-	b.Eventually(func() bool { return b.workload("job").Status.Admission == nil }, func() string { return b.Kubectl("get", "workloads", "-o", "yaml") })
+	b.Eventually(
+		func() bool { return b.workload("job").Status.Admission == nil },
+		func() string { return b.Kubectl("get", "workloads", "-o", "yaml") },
+	)
 	active("true")
 	job = b.runs("job")
 	require.EqualValues(t, 2, job.Status.Attempt)
 
 	before := b.workload("job").Metadata.UID
 	b.Kubectl("delete", "workload", b.workload("job").Metadata.Name)
-	b.Eventually(func() bool { w := b.workload("job"); return w != nil && w.Metadata.UID != before }, func() string { return "there is no other Workload" })
+	b.Eventually(
+		func() bool { w := b.workload("job"); return w != nil && w.Metadata.UID != before },
+		func() string { return "there is no other Workload" },
+	)
 	b.is("job", "Admitted", "Admitted")
 	b.runs("job")
 
 	b.Kubectl("patch", "htcjob", "job", "--type=merge", "-p", `{"spec": {"suspend": true}}`)
-	b.Eventually(func() bool { return b.workload("job") == nil }, func() string { return "what is suspended keeps its quota" })
+	b.Eventually(
+		func() bool { return b.workload("job") == nil },
+		func() string { return "what is suspended keeps its quota" },
+	)
 	b.Kubectl("delete", "htcjob", "job", "--timeout=2m")
 }
 
@@ -115,7 +132,18 @@ func TestKueueIsAway(t *testing.T) {
 	}, func() string { return "Kueue does not go" })
 	b.Script("waits", "exit 0\n", queued)
 	b.waits("waits")
-	_, err := b.Lab.Run(t.Context(), "kubectl", "-n", "htcd", "delete", "pod", "-l", "app.kubernetes.io/name=htcd", "--force", "--grace-period=0")
+	_, err := b.Lab.Run(
+		t.Context(),
+		"kubectl",
+		"-n",
+		"htcd",
+		"delete",
+		"pod",
+		"-l",
+		"app.kubernetes.io/name=htcd",
+		"--force",
+		"--grace-period=0",
+	)
 	require.NoError(t, err)
 	require.NoError(t, rolledOut(b, "htcd", "htcd"))
 	require.EqualValues(t, 1, b.runs("runs").Status.Attempt)

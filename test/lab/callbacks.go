@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Callbacks says what receiver-net does to callbacks: each field is the probability, 0 to 1, for each callback. The zero value
-// forwards every callback unchanged.
+// Callbacks says what receiver-net does to callbacks: each field is the probability, 0 to 1, for each callback. The
+// zero value forwards every callback unchanged.
 type Callbacks struct {
 	// Drop loses the callback, or only the answer to it, so that the job sends it again.
 	Drop float64 `json:"drop,omitempty"`

@@ -86,8 +86,8 @@ func (p Part) ask(ctx context.Context, op string) error {
 	return err
 }
 
-// Ask sends one request to the lab's supervisor and passes its progress to progress, which may be nil. It returns the last
-// event.
+// Ask sends one request to the lab's supervisor and passes its progress to progress, which may be nil. It returns the
+// last event.
 func (l *Lab) Ask(ctx context.Context, r Request, progress func(string)) (Event, error) {
 	conn, err := l.dial(ctx)
 	if err != nil {
@@ -128,8 +128,8 @@ func ReadEvents(conn net.Conn, progress func(string)) (Event, error) {
 // ControlSocket is where the supervisor listens.
 func (l *Lab) ControlSocket() string { return l.Path("run", "control.sock") }
 
-// dial goes through the directory's descriptor, because a socket's path is limited to 107 bytes (unix(7)) and a lab's may be
-// longer.
+// dial goes through the directory's descriptor, because a socket's path is limited to 107 bytes (unix(7)) and a lab's
+// may be longer.
 func (l *Lab) dial(ctx context.Context) (net.Conn, error) {
 	path, dir, err := ShortSocketPath(l.ControlSocket())
 	if err != nil {

@@ -10,13 +10,14 @@
 //	                          ├─ only for tests that ask for them: schedd2, pool2, prometheus, store, xrootd
 //	                          └─ htcd
 //
-// With LAB_NODE set (make up-node) the lab also has its own network namespace, in which the supervisor starts scheduler,
-// proxy, containerd, kubelet and an nginx for the Ingress, and htcd is a pod of deploy/base instead. Pods reach the other
-// parts at root.NodeAddress, where jobs also reach htcd, through the Ingress. kubectl and client-go are led in there.
+// With LAB_NODE set (make up-node) the lab also has its own network namespace, in which the supervisor starts
+// scheduler, proxy, containerd, kubelet and an nginx for the Ingress, and htcd is a pod of deploy/base instead. Pods
+// reach the other parts at root.NodeAddress, where jobs also reach htcd, through the Ingress. kubectl and client-go are
+// led in there.
 //
-// When init ends, for whatever reason, the kernel ends every process of the namespace and drops its mounts: there is nothing
-// to clean up, and nothing on the host can be hit by mistake. Until the lab is ready it depends on a socket to the "lab up"
-// that started it and ends when that closes, so an interrupted start leaves nothing either.
+// When init ends, for whatever reason, the kernel ends every process of the namespace and drops its mounts: there is
+// nothing to clean up, and nothing on the host can be hit by mistake. Until the lab is ready it depends on a socket to
+// the "lab up" that started it and ends when that closes, so an interrupted start leaves nothing either.
 //
 // The packages below: cache (what is downloaded and built once for all labs), root (namespaces), ports, parts (one
 // file per part), supervisor. The program is test/cmd/lab. State does not outlive a lab: "up" after "down" starts

@@ -29,7 +29,10 @@ func newLab(t *testing.T) *lab.Lab {
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(l.Path("bin"), 0o755))
 	// As make lab builds it, so that nothing is compiled twice.
-	build := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build"}, cache.BuildFlags, []string{"-o", l.Bin("lab"), "./cmd/lab"})...)
+	build := exec.CommandContext(
+		t.Context(),
+		"go",
+		slices.Concat([]string{"build"}, cache.BuildFlags, []string{"-o", l.Bin("lab"), "./cmd/lab"})...)
 	build.Dir, build.Env = filepath.Join(clone(t), "test"), cache.BuildEnv()
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The CronJob of deploy/components/backup copies the ledger of the htcd that works beside it, and whoever follows docs/day2.md has
-// the copy in its place.
+// The CronJob of deploy/components/backup copies the ledger of the htcd that works beside it, and whoever follows
+// docs/day2.md has the copy in its place.
 func TestTheCronJobBacksUpTheLedgerAndACopyIsRestored(t *testing.T) {
 	b := newBench(t)
 	b.Script("before", "echo said\n")
@@ -51,8 +51,19 @@ spec:
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	t.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", parts.PodNamespace, "delete", "--ignore-not-found",
-			"job/now", "job/restore", "cronjob/htcd-backup", "pvc/htcd-backup", "pv/htcd-backup")
+		_, err := b.Lab.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			"-n",
+			parts.PodNamespace,
+			"delete",
+			"--ignore-not-found",
+			"job/now",
+			"job/restore",
+			"cronjob/htcd-backup",
+			"pvc/htcd-backup",
+			"pv/htcd-backup",
+		)
 		require.NoError(t, err)
 	})
 	b.htcd("apply", "-k", dir)

@@ -31,7 +31,10 @@ var noImage = []string{"--set", "image.repository=htcd,image.digest=sha256:" + s
 // rendered returns the chart's objects.
 func (b bench) rendered(args ...string) map[string]*unstructured.Unstructured {
 	b.T.Helper()
-	text, err := b.Lab.Run(b.T.Context(), "helm", append([]string{"template", "htcd", filepath.Join(deployDir(b.T), "helm", "htcd")}, args...)...)
+	text, err := b.Lab.Run(
+		b.T.Context(),
+		"helm",
+		append([]string{"template", "htcd", filepath.Join(deployDir(b.T), "helm", "htcd")}, args...)...)
 	require.NoError(b.T, err)
 	return objects(b.T, text)
 }
@@ -39,8 +42,9 @@ func (b bench) rendered(args ...string) map[string]*unstructured.Unstructured {
 // hashed is a name to which kustomize has added the hash of what it holds.
 var hashed = regexp.MustCompile(`(htcd-(?:settings|config))-[a-z0-9]{10}\b`)
 
-// objects reads manifests by kind and name, without what only one of helm and kustomize adds: the hashes of ConfigMaps, their checksum
-// in the pod's annotations, helm's policy to keep, a namespace of what has none, and the Namespace itself.
+// objects reads manifests by kind and name, without what only one of helm and kustomize adds: the hashes of ConfigMaps,
+// their checksum in the pod's annotations, helm's policy to keep, a namespace of what has none, and the Namespace
+// itself.
 func objects(t *testing.T, text string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
@@ -134,7 +138,11 @@ func TestTheChartFollowsItsValues(t *testing.T) {
 	require.Equal(t, alerts, at("PrometheusRule htcd", "spec"))
 	require.Equal(t, string(monitoring("dashboard.json")), at("ConfigMap htcd-dashboard", "data", "htcd.json"))
 	require.Equal(t, "prometheus", at("ServiceMonitor htcd", "metadata", "labels", "release"))
-	require.Equal(t, at("Service htcd-metrics", "metadata", "labels"), at("ServiceMonitor htcd", "spec", "selector", "matchLabels"))
+	require.Equal(
+		t,
+		at("Service htcd-metrics", "metadata", "labels"),
+		at("ServiceMonitor htcd", "spec", "selector", "matchLabels"),
+	)
 }
 
 func TestTheChartRefusesWhatCannotBe(t *testing.T) {
@@ -148,7 +156,15 @@ func TestTheChartRefusesWhatCannotBe(t *testing.T) {
 		"image.repository=a,image.digest=sha256:1":     "does not match pattern",
 		"image.repository=a,persistence.size=big":      "does not match pattern",
 	} {
-		_, err := b.Lab.Run(t.Context(), "helm", "template", "htcd", filepath.Join(deployDir(t), "helm", "htcd"), "--set", set)
+		_, err := b.Lab.Run(
+			t.Context(),
+			"helm",
+			"template",
+			"htcd",
+			filepath.Join(deployDir(t), "helm", "htcd"),
+			"--set",
+			set,
+		)
 		require.ErrorContains(t, err, says, set)
 	}
 }

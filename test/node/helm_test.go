@@ -67,7 +67,18 @@ func TestHelmInstallsUpgradesAndRollsBack(t *testing.T) {
 	b.Script("installed", "exit 0\n")
 	b.Ended("installed")
 
-	helm("upgrade", "htcd", chart, "-f", site, "--set-string", "settings.HTCD_MAX_QUEUE=2", "--set", "pools[0].name=of-the-chart,pools[0].spec.state=Online", "--wait")
+	helm(
+		"upgrade",
+		"htcd",
+		chart,
+		"-f",
+		site,
+		"--set-string",
+		"settings.HTCD_MAX_QUEUE=2",
+		"--set",
+		"pools[0].name=of-the-chart,pools[0].spec.state=Online",
+		"--wait",
+	)
 	b.Kubectl("get", "htcpool", "of-the-chart")
 	limit := func() string {
 		return b.htcd("get", "configmap", "htcd-settings", "-o", "jsonpath={.data.HTCD_MAX_QUEUE}")

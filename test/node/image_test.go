@@ -127,7 +127,11 @@ func TestTheImageSaysWhatItIs(t *testing.T) {
 	t.Logf("%d MB, %d Go modules, %d Debian packages", list.Size>>20, len(list.Modules), len(list.Packages))
 	require.LessOrEqual(t, list.Size>>20, int64(105))
 	for _, name := range []string{"condor", "krb5-user", "libc6", "ca-certificates"} {
-		require.True(t, slices.ContainsFunc(list.Packages, func(p sbom.Part) bool { return p.Name == name && p.Version != "" }), name)
+		require.True(
+			t,
+			slices.ContainsFunc(list.Packages, func(p sbom.Part) bool { return p.Name == name && p.Version != "" }),
+			name,
+		)
 		require.FileExists(t, filepath.Join(root, "usr/share/doc", name, "copyright"))
 	}
 	require.True(t, slices.ContainsFunc(list.Modules, func(p sbom.Part) bool { return p.Name == "k8s.io/client-go" }))
@@ -142,8 +146,14 @@ func TestTheToolsRunAsAnyUser(t *testing.T) {
 	// A kubelet writes this file into every pod; without it condor_submit asks DNS for its own name for a minute.
 	hostname, err := os.Hostname()
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(root, "etc", "hosts"), []byte("127.0.0.1 localhost "+hostname+"\n"), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(root, "tmp", "job.sub"), []byte("executable = /usr/bin/kinit\nqueue 2\n"), 0o644))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(root, "etc", "hosts"), []byte("127.0.0.1 localhost "+hostname+"\n"), 0o644),
+	)
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(root, "tmp", "job.sub"), []byte("executable = /usr/bin/kinit\nqueue 2\n"), 0o644),
+	)
 	require.Contains(t, inside(t, root, "/usr/bin/condor_submit", "-dry-run", "-", "/tmp/job.sub"), "2 job(s) dry-run")
 	require.Contains(t, inside(t, root, "/usr/bin/kinit", "-c", "FILE:/tmp/cc", "somebody@NOWHERE"),
 		`Cannot find KDC for realm "NOWHERE"`)
@@ -154,7 +164,12 @@ func inside(t *testing.T, root, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/bin", "CONDOR_CONFIG=ONLY_ENV", "_CONDOR_NO_DNS=True", "_CONDOR_DEFAULT_DOMAIN_NAME=example.org"}
+	cmd.Env = []string{
+		"PATH=/usr/bin",
+		"CONDOR_CONFIG=ONLY_ENV",
+		"_CONDOR_NO_DNS=True",
+		"_CONDOR_DEFAULT_DOMAIN_NAME=example.org",
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 1234567890, Gid: 1234567890}}
 	out, err := cmd.CombinedOutput()
 	if _, ended := errors.AsType[*exec.ExitError](err); !ended {

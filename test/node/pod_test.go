@@ -45,7 +45,12 @@ func (b bench) htcd(args ...string) string {
 // pods returns htcd's pods that are not being deleted.
 func (b bench) pods() (all []corev1.Pod) {
 	b.T.Helper()
-	list, err := b.client.CoreV1().Pods(parts.PodNamespace).List(b.T.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=htcd"})
+	list, err := b.client.CoreV1().Pods(
+		parts.PodNamespace,
+	).List(
+		b.T.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=htcd"},
+	)
 	require.NoError(b.T, err)
 	for _, pod := range list.Items {
 		if pod.DeletionTimestamp == nil {
@@ -94,10 +99,12 @@ func (b bench) process(pod corev1.Pod) int {
 	require.NoError(b.T, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil || !strings.Contains(string(text), b.Lab.Cgroup()) || !strings.Contains(string(text), "pod"+string(pod.UID)) {
+		if err != nil || !strings.Contains(string(text), b.Lab.Cgroup()) ||
+			!strings.Contains(string(text), "pod"+string(pod.UID)) {
 			continue
 		}
-		if program, err := os.Readlink(filepath.Join(filepath.Dir(file), "exe")); err == nil && strings.HasSuffix(program, "/usr/bin/htcd") {
+		if program, err := os.Readlink(filepath.Join(filepath.Dir(file), "exe")); err == nil &&
+			strings.HasSuffix(program, "/usr/bin/htcd") {
 			var pid int
 			_, err := fmt.Sscanf(file, "/proc/%d/cgroup", &pid)
 			require.NoError(b.T, err)
@@ -126,14 +133,18 @@ func TestExamplesRunThroughThePod(t *testing.T) {
 			b := newBench(t)
 			b.Apply(c.file)
 			job := b.Ended(c.name)
-			require.EqualValues(t, []int32{0, c.succeeded, c.failed}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+			require.EqualValues(
+				t,
+				[]int32{0, c.succeeded, c.failed},
+				[]int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed},
+			)
 			require.Equal(t, v1alpha1.JobIDs(int(job.Status.ClusterID), job.Queue()), job.Status.JobID)
 		})
 	}
 }
 
-// A callback passes nginx, configured by the Ingress, and the Service to reach the ready pod. Nothing else of htcd can be
-// reached that way.
+// A callback passes nginx, configured by the Ingress, and the Service to reach the ready pod. Nothing else of htcd can
+// be reached that way.
 func TestCallbacksComeThroughTheIngressAndTheService(t *testing.T) {
 	b := newBench(t)
 	calls := func() int {
@@ -147,7 +158,17 @@ func TestCallbacksComeThroughTheIngressAndTheService(t *testing.T) {
 	require.GreaterOrEqual(t, calls(), before+2)
 
 	ask := func(path string) string {
-		out, err := b.Lab.RunAs(t.Context(), "robot", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://htcd.example.org"+path)
+		out, err := b.Lab.RunAs(
+			t.Context(),
+			"robot",
+			"curl",
+			"-s",
+			"-o",
+			"/dev/null",
+			"-w",
+			"%{http_code}",
+			"http://htcd.example.org"+path,
+		)
 		require.NoError(t, err)
 		return out
 	}
@@ -193,7 +214,15 @@ func TestProbesAreAnswered(t *testing.T) {
 	b := newBench(t)
 	pod := b.leader(1, "")
 	for path, answer := range map[string]string{"healthz": "ok\n", "readyz": "ready\n"} {
-		require.Equal(t, answer, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path)))
+		require.Equal(
+			t,
+			answer,
+			b.htcd(
+				"get",
+				"--raw",
+				fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path),
+			),
+		)
 	}
 	require.NotContains(t, b.htcd("get", "events"), "Liveness probe failed")
 }
@@ -231,5 +260,9 @@ func TestReconcileByHandInThePod(t *testing.T) {
 	}, func() string { return "reconcile --once repairs nothing" })
 	require.Equal(t, "edited", report.Differences[0].Name)
 	require.True(t, report.Differences[0].Repaired)
-	require.Contains(t, b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace), "nothing differs")
+	require.Contains(
+		t,
+		b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace),
+		"nothing differs",
+	)
 }

@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The lab's volume has the reclaim policy Retain. Whoever follows docs/day2.md has an htcd that goes on with its ledger.
+// The lab's volume has the reclaim policy Retain. Whoever follows docs/day2.md has an htcd that goes on with its
+// ledger.
 func TestHTCdGoesOnWithARetainedVolume(t *testing.T) {
 	b := newBench(t)
 	var steps []string
@@ -56,12 +57,21 @@ func TestHTCdGoesOnWithARetainedVolume(t *testing.T) {
 	b.reads("ended", "said\n")
 	now := b.Get("ended")
 	require.Equal(t, ended.Status.JobID, now.Status.JobID)
-	require.Equal(t, []any{ended.Status.Attempt, ended.Status.Phase, *ended.Status.ExitCode}, []any{now.Status.Attempt, now.Status.Phase, *now.Status.ExitCode})
+	require.Equal(
+		t,
+		[]any{ended.Status.Attempt, ended.Status.Phase, *ended.Status.ExitCode},
+		[]any{now.Status.Attempt, now.Status.Phase, *now.Status.ExitCode},
+	)
 	var sent []string
 	for _, line := range b.Ads(fmt.Sprintf("HTCJobNamespace == %q", b.Namespace)) {
 		sent = append(sent, strings.TrimSpace(line))
 	}
-	require.ElementsMatch(t, []string{ended.Status.JobID[0], runs.Status.JobID[0], deleted.Status.JobID[0]}, sent, "nothing was sent again")
+	require.ElementsMatch(
+		t,
+		[]string{ended.Status.JobID[0], runs.Status.JobID[0], deleted.Status.JobID[0]},
+		sent,
+		"nothing was sent again",
+	)
 }
 
 // letEnd has a script go on that waits for a file.

@@ -55,7 +55,14 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 	b := newBench(t)
 	b.twoReplicas()
 	leader := b.leader(2, "")
-	b.htcd("patch", "role", "htcd", "--type=json", "-p", `[{"op": "test", "path": "/rules/3/resources/0", "value": "pods"}, {"op": "remove", "path": "/rules/3"}]`)
+	b.htcd(
+		"patch",
+		"role",
+		"htcd",
+		"--type=json",
+		"-p",
+		`[{"op": "test", "path": "/rules/3/resources/0", "value": "pods"}, {"op": "remove", "path": "/rules/3"}]`,
+	)
 	for _, pod := range b.pods() {
 		if pod.Name == leader.Name {
 			continue
@@ -66,7 +73,8 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 		for _, pod := range b.pods() {
 			if pod.Name != leader.Name && pod.Status.Phase == corev1.PodRunning {
 				logs, err := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "logs", pod.Name)
-				return err == nil && strings.Contains(logs, "the label by which Services find the active htcd is not set") && !ready(pod)
+				return err == nil && strings.Contains(logs, "the label by which Services find the active htcd is not set") &&
+					!ready(pod)
 			}
 		}
 		return false
@@ -78,7 +86,10 @@ func (b bench) twoReplicas() {
 	b.T.Helper()
 	b.T.Cleanup(func() {
 		for _, args := range [][]string{{"apply", "-k", b.Lab.Path("node", "overlay")}, {"rollout", "status", "deployment/htcd", "--timeout=" + trial.Patience.String()}} {
-			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
+			_, err := b.Lab.Run(
+				context.WithoutCancel(b.T.Context()),
+				"kubectl",
+				append([]string{"-n", parts.PodNamespace}, args...)...)
 			require.NoError(b.T, err)
 		}
 	})
@@ -127,7 +138,13 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 	pod := b.leader(1, "")
 	restarts := pod.Status.ContainerStatuses[0].RestartCount
 	lease := func() string {
-		return b.htcd("get", "lease", "htcd", "-o", "jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}")
+		return b.htcd(
+			"get",
+			"lease",
+			"htcd",
+			"-o",
+			"jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}",
+		)
 	}
 	before := lease()
 	require.Contains(t, before, string(pod.UID))
@@ -136,7 +153,8 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 	require.NoError(t, syscall.Kill(b.process(pod), syscall.SIGKILL))
 	b.Eventually(func() bool {
 		now := b.pods()
-		return len(now) == 1 && now[0].Name == pod.Name && now[0].Status.ContainerStatuses[0].RestartCount == restarts+1 && ready(now[0])
+		return len(now) == 1 && now[0].Name == pod.Name && now[0].Status.ContainerStatuses[0].RestartCount == restarts+1 &&
+			ready(now[0])
 	}, func() string { return b.htcd("describe", "pods") })
 	require.Equal(t, before, lease(), "the Lease was taken back before it had run out")
 	require.EqualValues(t, 1, b.Ended("goes-on").Status.Succeeded)

@@ -62,7 +62,11 @@ func (b bench) install(ctx context.Context, site string) {
 func TestThePodOfAGenericPoolWorksWithItsTokenAndWithoutAKDC(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()
-	token, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Life: time.Hour, Only: []string{"READ", "WRITE"}})
+	token, err := parts.Token(
+		ctx,
+		b.Lab,
+		parts.TokenAsk{Account: "robot", Life: time.Hour, Only: []string{"READ", "WRITE"}},
+	)
 	require.NoError(t, err)
 	file := b.Lab.Path("node", "token")
 	require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
@@ -90,7 +94,10 @@ func TestThePodOfAGenericPoolWorksWithItsTokenAndWithoutAKDC(t *testing.T) {
 	job := b.Fetched("tokened")
 	require.EqualValues(t, 1, job.Status.Succeeded)
 	require.Equal(t, "out of the pod\n", b.Output(job, 0))
-	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 }, func() string { return "it stays in the queue" })
+	b.Eventually(
+		func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 },
+		func() string { return "it stays in the queue" },
+	)
 	require.Equal(t, []string{job.Status.JobID[0] + " robot"}, b.Condor("condor_history", trial.Tagged(job), "Owner"))
 	b.Kubectl("delete", "htcjob", "tokened", "--timeout="+trial.Patience.String())
 }

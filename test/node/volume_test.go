@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The lab's volume is as large as the machine's disk. Output is also fetched to a volume of the shipped claim's size, with
-// the shipped settings.
+// The lab's volume is as large as the machine's disk. Output is also fetched to a volume of the shipped claim's size,
+// with the shipped settings.
 func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	b := newBench(t)
 	size := resource.MustParse(b.htcd("get", "pvc", "htcd", "-o", "jsonpath={.spec.resources.requests.storage}"))
@@ -31,8 +31,11 @@ func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	})
 	scale(t, b.Lab, "1")
 	pod := b.leader(1, "")
-	require.Contains(t, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", parts.PodNamespace, pod.Name)),
-		fmt.Sprintf("\nhtcd_volume_size_bytes %g\n", float64(size.Value())))
+	require.Contains(
+		t,
+		b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", parts.PodNamespace, pod.Name)),
+		fmt.Sprintf("\nhtcd_volume_size_bytes %g\n", float64(size.Value())),
+	)
 	b.Script("talks", "echo on a small volume; head -c 20000000 /dev/zero > big\n")
 	require.EqualValues(t, 1, b.Ended("talks").Status.Succeeded)
 	b.reads("talks", "on a small volume\n")

@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// slowRegistry is a way to the lab's registry on which files come one byte after the other while it is slow. They would take longer than
-// any test.
+// slowRegistry is a way to the lab's registry on which files come one byte after the other while it is slow. They would
+// take longer than any test.
 type slowRegistry struct {
 	*httptest.Server
 	slow         atomic.Bool
@@ -85,19 +85,38 @@ func TestTheFetchOfAnArtifactIsInterrupted(t *testing.T) {
 	lab.Push(lab.Registry()+reference, map[string][]byte{"x": file})
 	needs := input(v1alpha1.Input{Name: "model", Artifact: r.host() + reference})
 	fetching := func(begun int64) {
-		o.Eventually(func() bool { return r.begun.Load() == begun }, func() string { return fmt.Sprintf("%d fetches have begun", r.begun.Load()) })
+		o.Eventually(
+			func() bool { return r.begun.Load() == begun },
+			func() string { return fmt.Sprintf("%d fetches have begun", r.begun.Load()) },
+		)
 	}
 	gone := func(ended int64) {
-		o.Eventually(func() bool { return r.ended.Load() == ended }, func() string { return fmt.Sprintf("%d fetches were ended", r.ended.Load()) })
+		o.Eventually(
+			func() bool { return r.ended.Load() == ended },
+			func() string { return fmt.Sprintf("%d fetches were ended", r.ended.Load()) },
+		)
 	}
 	r.slow.Store(true)
 	job := o.Create("killed", "head -c 26 model; wc -c <model\n", needs)
 	fetching(1)
-	fetched := o.Until("killed", "said to be fetched", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "Fetching" })
-	require.Equal(t, "model: being fetched from the registry; all inputs together have 1024 KiB", o.Condition(fetched, v1alpha1.ConditionInputsReady).Message)
+	fetched := o.Until(
+		"killed",
+		"said to be fetched",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "Fetching" },
+	)
+	require.Equal(
+		t,
+		"model: being fetched from the registry; all inputs together have 1024 KiB",
+		o.Condition(fetched, v1alpha1.ConditionInputsReady).Message,
+	)
 	o.killHtcd()
 	gone(1)
-	require.Equal(t, "0", o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID)), "nothing is recorded before everything is there")
+	require.Equal(
+		t,
+		"0",
+		o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID)),
+		"nothing is recorded before everything is there",
+	)
 	o.do(o.part("htcd").Start)
 	fetching(2)
 	r.slow.Store(false)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// broken makes condor_submit end after the schedd has refused an attribute and before anything is committed. The schedd then
-// reports this to whoever commits next (seen with 23.9).
+// broken makes condor_submit end after the schedd has refused an attribute and before anything is committed. The schedd
+// then reports this to whoever commits next (seen with 23.9).
 const broken = `executable = /bin/true
 +MY.X = 1
 +Y = $(item)

@@ -9,7 +9,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// A job starts with the credential that it was sent with, keeps it while nobody answers, and reads the next one afterwards.
+// A job starts with the credential that it was sent with, keeps it while nobody answers, and reads the next one
+// afterwards.
 func TestAJobKeepsItsCredentialWhileHTCdIsAway(t *testing.T) {
 	o := begin(t, "--callback-deadline=5s")
 	write := func(text string) {
@@ -30,7 +31,9 @@ while [ "$last" != two ]; do
 	sleep 0.2
 done
 `, func(job *v1alpha1.HTCJob) {
-		job.Spec.Credentials = []v1alpha1.Credential{{Name: "note", SecretKeyRef: v1alpha1.KeyRef{Name: "notes", Key: "text"}, As: v1alpha1.PlainFile}}
+		job.Spec.Credentials = []v1alpha1.Credential{
+			{Name: "note", SecretKeyRef: v1alpha1.KeyRef{Name: "notes", Key: "text"}, As: v1alpha1.PlainFile},
+		}
 	})
 	o.Phase("keeps", v1alpha1.PhaseRunning)
 	o.do(o.part("htcd").Kill)

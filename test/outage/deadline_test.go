@@ -26,7 +26,11 @@ func TestADeadlineOfOneUsersSubmissionIsNobodyElsesOutage(t *testing.T) {
 		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionBackendReachable)
 	}
 	require.Equal(t, metav1.ConditionTrue, reachable(o.Get("slow")).Status, "the schedd answers")
-	require.Equal(t, meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionBackendReachable), reachable(o.Get("other")))
+	require.Equal(
+		t,
+		meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionBackendReachable),
+		reachable(o.Get("other")),
+	)
 
 	o.Create("new", "exit 0\n")
 	o.succeeded("new")

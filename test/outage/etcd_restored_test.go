@@ -23,7 +23,10 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	o.Create("ended", "echo kept\n")
 	o.Fetched("ended")
 	inNamespace := fmt.Sprintf("HTCJobNamespace == %q", o.Namespace)
-	o.Eventually(func() bool { return len(o.Condor("condor_q", inNamespace, "JobStatus")) == 0 }, func() string { return "its job is still in the queue" })
+	o.Eventually(
+		func() bool { return len(o.Condor("condor_q", inNamespace, "JobStatus")) == 0 },
+		func() string { return "its job is still in the queue" },
+	)
 	for i := range 6 {
 		names = append(names, fmt.Sprintf("running-%d", i))
 		o.Create(names[i+1], "sleep 1000\n")
@@ -32,10 +35,15 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 		o.running(name)
 	}
 	rows := func(state string) string {
-		return o.SQL(fmt.Sprintf("SELECT count(*) FROM orphans JOIN runs USING (uid) WHERE namespace = '%s' AND %s", o.Namespace, state))
+		return o.SQL(
+			fmt.Sprintf("SELECT count(*) FROM orphans JOIN runs USING (uid) WHERE namespace = '%s' AND %s", o.Namespace, state),
+		)
 	}
 	orphans := func(flags ...string) (found []string) {
-		out, err := o.Lab.Run(ctx, "htcd", append([]string{"reconcile", "--once", "-o", "json", "--namespace", o.Namespace}, flags...)...)
+		out, err := o.Lab.Run(
+			ctx,
+			"htcd",
+			append([]string{"reconcile", "--once", "-o", "json", "--namespace", o.Namespace}, flags...)...)
 		require.NoError(t, err)
 		var report struct {
 			Differences []struct{ Name, Is string }
@@ -83,7 +91,10 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 		left = o.Condor("condor_q", inNamespace, "JobStatus")
 		return len(left) == 1
 	}, func() string { return fmt.Sprint("left: ", left) })
-	o.Eventually(func() bool { return rows("remove = 1") == "0" }, func() string { return "not removed: " + rows("remove = 1") })
+	o.Eventually(
+		func() bool { return rows("remove = 1") == "0" },
+		func() string { return "not removed: " + rows("remove = 1") },
+	)
 	require.Len(t, o.Condor("condor_q", trial.Tagged(o.Get(names[1])), "JobStatus"), 1)
 	o.gone()
 	_, err = o.Lab.RunAs(ctx, "root", "cat", kept)
@@ -98,7 +109,9 @@ func (o outage) key(name string) string {
 // etcd runs etcdctl and returns what it prints.
 func (o outage) etcd(input string, args ...string) string {
 	o.T.Helper()
-	args = append([]string{"as", "root", "etcdctl", fmt.Sprintf("--endpoints=http://127.0.0.1:%d", o.status("etcd").Port)}, args...)
+	args = append(
+		[]string{"as", "root", "etcdctl", fmt.Sprintf("--endpoints=http://127.0.0.1:%d", o.status("etcd").Port)},
+		args...)
 	out, err := o.Lab.RunInput(context.WithoutCancel(o.T.Context()), input, "lab", args...)
 	require.NoError(o.T, err)
 	return out

@@ -11,7 +11,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Only htcd is killed, not condor_ssh_to_job, its relay and its proxy: they must end by themselves, and HTCondor's sshd with them.
+// Only htcd is killed, not condor_ssh_to_job, its relay and its proxy: they must end by themselves, and HTCondor's sshd
+// with them.
 func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 	o := begin(t)
 	o.Create("busy", "sleep 600\n", trial.Unpacked)
@@ -33,10 +34,16 @@ func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 		return err
 	}
 	var err error
-	o.Eventually(func() bool { err = runs("true"); return err == nil }, func() string { return fmt.Sprint("no container to run anything in: ", err) })
+	o.Eventually(
+		func() bool { err = runs("true"); return err == nil },
+		func() string { return fmt.Sprint("no container to run anything in: ", err) },
+	)
 	ended := make(chan error, 1)
 	go func() { ended <- runs("touch begun; sleep 600") }()
-	o.Eventually(func() bool { return len(onTheNode(".htcd", "job", "begun")) > 0 }, func() string { return "no command has begun" })
+	o.Eventually(
+		func() bool { return len(onTheNode(".htcd", "job", "begun")) > 0 },
+		func() string { return "no command has begun" },
+	)
 	require.NotEmpty(t, o.processes("ssh"))
 	require.NotEmpty(t, onTheNode(".condor_ssh_to_job_*"), "the keys of the connection")
 	o.killHtcd()
@@ -48,7 +55,10 @@ func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 			return fmt.Sprintf("keys of a connection that has ended: %v", onTheNode(".condor_ssh_to_job_*"))
 		})
 	o.do(o.part("htcd").Start)
-	o.Eventually(func() bool { return len(found(o.Lab.Path("htcd", "data", "ssh", "*"))) == 0 }, func() string { return "keys of a connection are kept" })
+	o.Eventually(
+		func() bool { return len(found(o.Lab.Path("htcd", "data", "ssh", "*"))) == 0 },
+		func() string { return "keys of a connection are kept" },
+	)
 	o.once(o.Phase("busy", v1alpha1.PhaseRunning))
 	o.gone()
 }

@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed three times meanwhile: each time everything
-// not yet in place is fetched again.
+// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed three times meanwhile: each time
+// everything not yet in place is fetched again.
 func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	o := begin(t)
 	const procs = 50
@@ -41,7 +41,13 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	left, err := filepath.Glob(fetches)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.Equal(t, "50", o.SQL("SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')"))
+	require.Equal(
+		t,
+		"50",
+		o.SQL(
+			"SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')",
+		),
+	)
 	o.gone()
 	require.NoDirExists(t, filepath.Dir(o.Kept(job)))
 }

@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A condor_submit of 500 takes about a second: staging, the cluster, its files. Only htcd is killed, not its children: they
-// must end by themselves.
+// A condor_submit of 500 takes about a second: staging, the cluster, its files. Only htcd is killed, not its children:
+// they must end by themselves.
 func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t)
 	var names []string
@@ -42,7 +42,15 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o := begin(t)
 	lease := func() string {
-		return o.Kubectl("get", "lease", "htcd", "-n", "default", "-o", "jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}")
+		return o.Kubectl(
+			"get",
+			"lease",
+			"htcd",
+			"-n",
+			"default",
+			"-o",
+			"jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}",
+		)
 	}
 	before := lease()
 	var names []string
@@ -68,8 +76,9 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o.gone()
 }
 
-// staged waits until the sandbox of an attempt is complete, from which on it is sent. It is removed as soon as HTCondor has the files,
-// so the directory is looked at every few milliseconds, and the status says when that moment has been missed.
+// staged waits until the sandbox of an attempt is complete, from which on it is sent. It is removed as soon as HTCondor
+// has the files, so the directory is looked at every few milliseconds, and the status says when that moment has been
+// missed.
 func (o outage) staged(job *v1alpha1.HTCJob, attempt int) {
 	o.T.Helper()
 	file := o.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "job.sub")

@@ -42,7 +42,11 @@ func TestOneHugeAdHidesNoOther(t *testing.T) {
 	o.inflate(o.Phase("huge", v1alpha1.PhaseIdle))
 	o.as("condor_hold", "-reason", "let it rest", o.Get("held").Status.JobID[0])
 	require.Contains(t, o.Condition(o.Phase("held", v1alpha1.PhaseHeld), v1alpha1.ConditionHeld).Message, "let it rest")
-	require.Contains(t, o.Condition(o.Phase("huge", v1alpha1.PhaseHeld), v1alpha1.ConditionHeld).Message, "more than 4096 bytes")
+	require.Contains(
+		t,
+		o.Condition(o.Phase("huge", v1alpha1.PhaseHeld), v1alpha1.ConditionHeld).Message,
+		"more than 4096 bytes",
+	)
 
 	o.as("condor_rm", "-reason", "away with it", o.Get("removed").Status.JobID[0])
 	o.as("condor_rm", o.Get("huge").Status.JobID[0])

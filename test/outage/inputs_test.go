@@ -16,10 +16,13 @@ func input(in v1alpha1.Input) func(*v1alpha1.HTCJob) {
 }
 
 func madeBy(name, of, proc string) func(*v1alpha1.HTCJob) {
-	return input(v1alpha1.Input{Name: name, JobRef: &v1alpha1.JobRef{Name: of, Path: name, Proc: new(intstr.FromString(proc))}})
+	return input(
+		v1alpha1.Input{Name: name, JobRef: &v1alpha1.JobRef{Name: of, Path: name, Proc: new(intstr.FromString(proc))}},
+	)
 }
 
-// Each step of a chain has the output of the one before, although htcd is killed between every two, and in the middle of them.
+// Each step of a chain has the output of the one before, although htcd is killed between every two, and in the middle
+// of them.
 func TestAChainRunsThroughWhileHtcdIsKilled(t *testing.T) {
 	o := begin(t)
 	restart := func() {
@@ -52,8 +55,8 @@ func TestAChainRunsThroughWhileHtcdIsKilled(t *testing.T) {
 	o.gone()
 }
 
-// A submission that is interrupted is sent again with what was read first, whatever the ConfigMap holds by then. Only what was
-// staged counts: if that is lost, and nothing was sent, the digest is another.
+// A submission that is interrupted is sent again with what was read first, whatever the ConfigMap holds by then. Only
+// what was staged counts: if that is lost, and nothing was sent, the digest is another.
 func TestAnInterruptedSubmissionKeepsItsInputs(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("staging lost %t", lost), func(t *testing.T) {
@@ -62,7 +65,11 @@ func TestAnInterruptedSubmissionKeepsItsInputs(t *testing.T) {
 			o.Fetched("before")
 			o.Kubectl("create", "configmap", "fit", "--from-literal=k=first")
 			o.do(o.part("schedd").Freeze)
-			job := o.Create("one", "cat k\n", input(v1alpha1.Input{Name: "k", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "fit", Key: "k"}}))
+			job := o.Create(
+				"one",
+				"cat k\n",
+				input(v1alpha1.Input{Name: "k", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "fit", Key: "k"}}),
+			)
 			row := func() string {
 				return o.SQL(fmt.Sprintf("SELECT state || ' ' || inputsDigest FROM runs WHERE uid = '%s'", job.UID))
 			}

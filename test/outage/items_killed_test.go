@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The table belongs to the attempt: whenever htcd is killed, and whatever becomes of the ConfigMap meanwhile, the jobs get the rows
-// that were read first.
+// The table belongs to the attempt: whenever htcd is killed, and whatever becomes of the ConfigMap meanwhile, the jobs
+// get the rows that were read first.
 func TestHtcdKilledWhileItSendsATableSendsNoOther(t *testing.T) {
 	o := begin(t)
 	const rows = 40

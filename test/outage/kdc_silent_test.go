@@ -41,7 +41,11 @@ func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 	o.do(kdc.Kill) // now its port is closed too
 	waiting := try()
 	require.Equal(t, "KDCUnreachable", o.Condition(waiting, v1alpha1.ConditionCredentials).Reason)
-	require.False(t, meta.IsStatusConditionFalse(waiting.Status.Conditions, v1alpha1.ConditionBackendReachable), "the schedd is well")
+	require.False(
+		t,
+		meta.IsStatusConditionFalse(waiting.Status.Conditions, v1alpha1.ConditionBackendReachable),
+		"the schedd is well",
+	)
 	require.Zero(t, waiting.Status.Failed)
 
 	o.do(kdc.Start)
@@ -50,7 +54,11 @@ func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 }
 
 func denied(job *v1alpha1.HTCJob) bool {
-	return meta.IsStatusConditionPresentAndEqual(job.Status.Conditions, v1alpha1.ConditionCredentials, metav1.ConditionFalse)
+	return meta.IsStatusConditionPresentAndEqual(
+		job.Status.Conditions,
+		v1alpha1.ConditionCredentials,
+		metav1.ConditionFalse,
+	)
 }
 
 // shortTickets returns the lab's krb5.conf with another lifetime.

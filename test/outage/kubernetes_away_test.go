@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything and
-// starts over, as the same process.
+// Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything
+// and starts over, as the same process.
 func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 	for _, part := range []string{"apiserver", "etcd"} {
 		t.Run(part, func(t *testing.T) {
@@ -23,7 +23,9 @@ func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 			job := o.Until("one-by-one", "begun to end", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded > 0 })
 			pid := o.status("htcd").Pid
 			ended := func() int {
-				n, err := strconv.Atoi(o.SQL(fmt.Sprintf("SELECT count(*) FROM htcjobs WHERE jobId LIKE '%d.%%' AND status = 4", job.Status.ClusterID)))
+				n, err := strconv.Atoi(
+					o.SQL(fmt.Sprintf("SELECT count(*) FROM htcjobs WHERE jobId LIKE '%d.%%' AND status = 4", job.Status.ClusterID)),
+				)
 				require.NoError(t, err)
 				return n
 			}

@@ -115,7 +115,14 @@ func (o outage) mount(dir, options string) {
 
 func (o outage) remount(how string) {
 	o.T.Helper()
-	_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "mount", "-o", "remount,"+how, filepath.Dir(o.Lab.Ledger()))
+	_, err := o.Lab.RunAs(
+		context.WithoutCancel(o.T.Context()),
+		"root",
+		"mount",
+		"-o",
+		"remount,"+how,
+		filepath.Dir(o.Lab.Ledger()),
+	)
 	require.NoError(o.T, err)
 }
 

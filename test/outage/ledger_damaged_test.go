@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The ledger is rebuilt from the HTCJobs' statuses and, for jobs that were sent but had not reached a status, from the jobs'
-// tags.
+// The ledger is rebuilt from the HTCJobs' statuses and, for jobs that were sent but had not reached a status, from the
+// jobs' tags.
 func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
@@ -52,7 +52,14 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		if damage.stopped {
 			o.do(htcd.Stop)
 			// As if htcd had ended between condor_submit and the status.
-			_, err := o.Jobs.Patch(t.Context(), "waiting", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+			_, err := o.Jobs.Patch(
+				t.Context(),
+				"waiting",
+				types.MergePatchType,
+				[]byte(`{"status":null}`),
+				metav1.PatchOptions{},
+				"status",
+			)
 			require.NoError(t, err)
 		}
 		o.do(damage.do)
@@ -75,7 +82,9 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		require.Equal(t, before.Failures, after.Failures)
 		require.EqualValues(t, []int32{0, 1, 1}, []int32{after.Active, after.Succeeded, after.Failed})
 		require.Equal(t, "7 4", o.SQL(fmt.Sprintf(
-			"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' ORDER BY proc DESC)", after.ClusterID)))
+			"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' ORDER BY proc DESC)",
+			after.ClusterID,
+		)))
 	}
 	for _, file := range o.aside() {
 		require.Contains(t, o.log(), file)

@@ -48,7 +48,14 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 
 	o.do(htcd.Stop)
 	o.putBack(backup)
-	_, err := o.Jobs.Patch(t.Context(), "wiped", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+	_, err := o.Jobs.Patch(
+		t.Context(),
+		"wiped",
+		types.MergePatchType,
+		[]byte(`{"status":null}`),
+		metav1.PatchOptions{},
+		"status",
+	)
 	require.NoError(t, err)
 	o.do(htcd.Start)
 
@@ -75,8 +82,8 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	o.gone()
 }
 
-// What a user did after the backup also stands: a suspension lifted since, and an edit unknown to the ledger, and then to
-// the status.
+// What a user did after the backup also stands: a suspension lifted since, and an edit unknown to the ledger, and then
+// to the status.
 func TestAnOlderLedgerForgetsNeitherASuspensionNorAnEdit(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
@@ -93,14 +100,25 @@ func TestAnOlderLedgerForgetsNeitherASuspensionNorAnEdit(t *testing.T) {
 
 	o.do(htcd.Stop)
 	o.merge("resumed", `{"spec":{"suspend":false}}`)
-	_, err := o.Jobs.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+	_, err := o.Jobs.Patch(
+		t.Context(),
+		"edited",
+		types.MergePatchType,
+		[]byte(`{"status":null}`),
+		metav1.PatchOptions{},
+		"status",
+	)
 	require.NoError(t, err)
 	o.merge("edited", `{"spec":{"script":{"source":"echo second\n"}}}`)
 	o.putBack(backup)
 	o.do(htcd.Start)
 
 	for name, phase := range map[string]v1alpha1.Phase{"resumed": v1alpha1.PhaseRunning, "edited": v1alpha1.PhaseSucceeded} {
-		job := o.Until(name, "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase == phase })
+		job := o.Until(
+			name,
+			"run again",
+			func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase == phase },
+		)
 		require.Len(t, o.clusters(job), 2, "%s: one cluster for each attempt", name)
 	}
 	after := o.Fetched("edited")
@@ -148,5 +166,10 @@ func (o outage) ledgerFiles() map[string][]byte {
 // attempts returns an HTCJob's attempts in the ledger.
 func (o outage) attempts(job *v1alpha1.HTCJob) string {
 	o.T.Helper()
-	return o.SQL(fmt.Sprintf("SELECT group_concat(attempt, ' ') FROM (SELECT attempt FROM runs WHERE uid = '%s' ORDER BY attempt)", job.UID))
+	return o.SQL(
+		fmt.Sprintf(
+			"SELECT group_concat(attempt, ' ') FROM (SELECT attempt FROM runs WHERE uid = '%s' ORDER BY attempt)",
+			job.UID,
+		),
+	)
 }

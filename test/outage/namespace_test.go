@@ -32,12 +32,25 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 	}
 	namespace := o.Namespace + "-unrelated"
 	t.Cleanup(func() {
-		kubectl(context.WithoutCancel(t.Context()), "", "delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
+		kubectl(
+			context.WithoutCancel(t.Context()),
+			"",
+			"delete",
+			"namespace",
+			namespace,
+			"--ignore-not-found",
+			"--wait=false",
+		)
 	})
 	clone, err := lab.CloneAround(".")
 	require.NoError(t, err)
 	for _, dir := range []string{"base", "overlays/generic", "overlays/cern"} {
-		require.NotContains(t, kubectl(t.Context(), "", "kustomize", filepath.Join(clone, "deploy", dir)), "kind: APIService", dir)
+		require.NotContains(
+			t,
+			kubectl(t.Context(), "", "kustomize", filepath.Join(clone, "deploy", dir)),
+			"kind: APIService",
+			dir,
+		)
 	}
 	var service struct {
 		APIVersion string `json:"apiVersion"`
@@ -49,7 +62,10 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 		} `json:"metadata"`
 		Spec json.RawMessage `json:"spec"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(kubectl(t.Context(), "", "get", "apiservice", outputService, "-o", "json")), &service))
+	require.NoError(
+		t,
+		json.Unmarshal([]byte(kubectl(t.Context(), "", "get", "apiservice", outputService, "-o", "json")), &service),
+	)
 	again, err := json.Marshal(service)
 	require.NoError(t, err)
 	install := func(ctx context.Context) {
@@ -63,13 +79,23 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 	kubectl(t.Context(), "", "delete", "apiservice", outputService)
 	o.do(o.part("htcd").Stop)
 	deleted(namespace)
-	o.Eventually(func() bool { return gone(namespace) }, func() string { return kubectl(t.Context(), "", "get", "namespace", namespace, "-o", "yaml") })
+	o.Eventually(
+		func() bool { return gone(namespace) },
+		func() string { return kubectl(t.Context(), "", "get", "namespace", namespace, "-o", "yaml") },
+	)
 
 	// With deploy/components/output: what docs/troubleshoot.md says.
 	install(t.Context())
 	o.do(o.part("htcd").Start)
 	available := func(is string) {
-		kubectl(t.Context(), "", "wait", "--for=condition=Available="+is, "apiservice/"+outputService, "--timeout="+trial.Patience.String())
+		kubectl(
+			t.Context(),
+			"",
+			"wait",
+			"--for=condition=Available="+is,
+			"apiservice/"+outputService,
+			"--timeout="+trial.Patience.String(),
+		)
 	}
 	available("True")
 	o.do(o.part("htcd").Stop)
@@ -81,5 +107,8 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 		return strings.Contains(said, `"status":"True"`) && strings.Contains(said, "output.htc.cern.ch")
 	}, func() string { return kubectl(t.Context(), "", "get", "namespace", namespace, "-o", "yaml") })
 	kubectl(t.Context(), "", "delete", "apiservice", outputService)
-	o.Eventually(func() bool { return gone(namespace) }, func() string { return kubectl(t.Context(), "", "get", "namespace", namespace, "-o", "yaml") })
+	o.Eventually(
+		func() bool { return gone(namespace) },
+		func() string { return kubectl(t.Context(), "", "get", "namespace", namespace, "-o", "yaml") },
+	)
 }

@@ -10,7 +10,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Which jobs an attempt sends is in the ledger before anything is sent: whenever htcd is killed, those jobs become one cluster.
+// Which jobs an attempt sends is in the ledger before anything is sent: whenever htcd is killed, those jobs become one
+// cluster.
 func TestHtcdKilledWhileItSendsSomeJobsSendsTheseOnce(t *testing.T) {
 	o := begin(t)
 	const jobs = 40
@@ -27,7 +28,10 @@ func TestHtcdKilledWhileItSendsSomeJobsSendsTheseOnce(t *testing.T) {
 		require.EqualValues(t, jobs/2, job.Status.Failed)
 		o.Kubectl("annotate", "htcjob", name, v1alpha1.RerunAnnotation+"=1", v1alpha1.RerunProcsAnnotation+"=failed")
 		o.staged(job, 2)
-		o.Eventually(func() bool { return reached(trial.Tagged(job) + " && HTCJobAttempt == 2") }, func() string { return "never sent" })
+		o.Eventually(
+			func() bool { return reached(trial.Tagged(job) + " && HTCJobAttempt == 2") },
+			func() string { return "never sent" },
+		)
 		o.killHtcd()
 		o.do(o.part("htcd").Start)
 	}

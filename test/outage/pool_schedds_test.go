@@ -49,7 +49,13 @@ func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	says := func(words string) {
 		t.Helper()
 		said := func() string {
-			return s.Kubectl("get", "htcpool", pool, "-o", `jsonpath={range .status.conditions[*]}{.type} {.status} {.reason}; {end}`)
+			return s.Kubectl(
+				"get",
+				"htcpool",
+				pool,
+				"-o",
+				`jsonpath={range .status.conditions[*]}{.type} {.status} {.reason}; {end}`,
+			)
 		}
 		s.Eventually(func() bool { return strings.Contains(said(), words) }, said)
 	}
@@ -72,7 +78,13 @@ func TestAScheddsLimitConcernsOnlyTheHTCJobsThatItRefuses(t *testing.T) {
 	accepting := func(words string) {
 		t.Helper()
 		said := func() string {
-			return s.Kubectl("get", "htcpool", pool, "-o", `jsonpath={.status.waiting} {range .status.conditions[?(@.type=="Accepting")]}{.status} {.reason}: {.message}{end}`)
+			return s.Kubectl(
+				"get",
+				"htcpool",
+				pool,
+				"-o",
+				`jsonpath={.status.waiting} {range .status.conditions[?(@.type=="Accepting")]}{.status} {.reason}: {.message}{end}`,
+			)
 		}
 		s.Eventually(func() bool { return strings.Contains(said(), words) }, said)
 	}

@@ -19,9 +19,12 @@ func TestASuspendedPoolIsFollowedAcrossOutages(t *testing.T) {
 	waits := o.Until("waits", "idle in HTCondor", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 2 })
 	both := func(constraint string) {
 		t.Helper()
-		o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(waits)+" && "+constraint)) == 2 }, func() string {
-			return strings.Join(o.Condor("condor_q", trial.Tagged(waits), "JobStatus", "HoldReasonSubCode"), "\n")
-		})
+		o.Eventually(
+			func() bool { return len(o.Condor("condor_q", trial.Tagged(waits)+" && "+constraint)) == 2 },
+			func() string {
+				return strings.Join(o.Condor("condor_q", trial.Tagged(waits), "JobStatus", "HoldReasonSubCode"), "\n")
+			},
+		)
 	}
 	const held, idle = "JobStatus == 5 && HoldReasonCode == 1 && HoldReasonSubCode == 7284", "JobStatus == 1"
 

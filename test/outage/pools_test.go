@@ -98,7 +98,11 @@ func TestHTCJobsGoToTheScheddTheyName(t *testing.T) {
 	require.Equal(t, "callback", s.Source(there))
 	require.Empty(t, s.Condor("condor_q", trial.Tagged(there)), "nothing of it is at the usual schedd")
 	refused := s.Ended("nowhere")
-	require.Contains(t, s.Condition(refused, v1alpha1.ConditionSubmitted).Message, "schedd third@lab is not one that htcd may send jobs to")
+	require.Contains(
+		t,
+		s.Condition(refused, v1alpha1.ConditionSubmitted).Message,
+		"schedd third@lab is not one that htcd may send jobs to",
+	)
 
 	kept := s.Until("kept", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	require.NotEmpty(t, s.atSecond("condor_q", kept, "ClusterId"))
@@ -115,7 +119,11 @@ func TestTheNextAttemptAtAnotherScheddMayHaveTheSameNumber(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseFailed, first.Status.Phase)
 	s.anew(first.Status.ClusterID)
 	s.Script("moves", "exit 0\n", atSecond)
-	again := s.Until("moves", "ended again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	again := s.Until(
+		"moves",
+		"ended again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() },
+	)
 	require.Equal(t, v1alpha1.PhaseSucceeded, again.Status.Phase)
 	require.Equal(t, second, again.Status.Schedd)
 	require.Equal(t, first.Status.JobID, again.Status.JobID)
@@ -157,7 +165,9 @@ func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	s.Create("killed", "exit 0\n", trial.Queue(3), never, atSecond)
 	before := s.Phase("killed", v1alpha1.PhaseIdle)
 	s.do(s.part("htcd").Kill)
-	s.SQL(fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID))
+	s.SQL(
+		fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID),
+	)
 	s.SQL(fmt.Sprintf("DELETE FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = '%s')", before.UID))
 	s.do(s.part("htcd").Start)
 
@@ -175,7 +185,11 @@ func TestAScheddWhoseNameIsMistypedIsToldFromOneThatHasStopped(t *testing.T) {
 	s.answer(t, "nowhere.example.org")
 	s.Create("waiting", "exit 0\n")
 	said := s.says("waiting", v1alpha1.ConditionBackendReachable, "Unreachable")
-	require.Regexp(t, `the collector \S+ has no record of schedd nowhere.example.org: it is stopped, or it has another name; it has not answered since htcd began`, said)
+	require.Regexp(
+		t,
+		`the collector \S+ has no record of schedd nowhere.example.org: it is stopped, or it has another name; it has not answered since htcd began`,
+		said,
+	)
 	s.metric(`htcd_schedd_reachable{schedd="nowhere.example.org"}`, "0")
 	s.metric(`htcd_schedd_reachable{schedd="usual"}`, "") // it has a name
 	require.Equal(t, "Unreachable", s.column("waiting"))
@@ -205,7 +219,8 @@ func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 	s.gone()
 }
 
-// credentials returns HTCondor's configuration at a site where condor_submit asks a program for the credentials of jobs.
+// credentials returns HTCondor's configuration at a site where condor_submit asks a program for the credentials of
+// jobs.
 func credentials(t *testing.T, script string) string {
 	t.Helper()
 	running := trial.New(t).Lab
@@ -213,14 +228,25 @@ func credentials(t *testing.T, script string) string {
 	require.NoError(t, err)
 	producer, config := running.Path("run", "producer"), running.Path("run", "site.conf")
 	programtest.Write(t, producer, "#!/bin/sh\n"+script)
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", producer), 0o644))
+	require.NoError(
+		t,
+		os.WriteFile(
+			config,
+			fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", producer),
+			0o644,
+		),
+	)
 	return config
 }
 
 func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
 	s := newSite(t, "--condor-config="+credentials(t, `cat "${KRB5CCNAME#FILE:}"`+"\n"))
 	s.answer(t, `{"currentschedd": "`+usual+`"}`)
-	s.Create("elsewhere", `test -s "${KRB5CCNAME#FILE:}"`+"\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "MY.SendCredential = True\n" })
+	s.Create(
+		"elsewhere",
+		`test -s "${KRB5CCNAME#FILE:}"`+"\n",
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "MY.SendCredential = True\n" },
+	)
 	s.succeeded("elsewhere")
 	job := s.Until("elsewhere", "fetched", func(job *v1alpha1.HTCJob) bool {
 		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)

@@ -29,13 +29,20 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	require.NoError(t, o.Jobs.Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
 	for _, name := range names[1:] {
 		said := o.says(name, v1alpha1.ConditionBackendReachable, "Unreachable")
-		require.Regexp(t, `the collector \S+ has no record of schedd `+usual+`: it is stopped, or it has another name; it answered last at 20`, said)
+		require.Regexp(
+			t,
+			`the collector \S+ has no record of schedd `+usual+`: it is stopped, or it has another name; it answered last at 20`,
+			said,
+		)
 		require.Equal(t, "Unreachable", o.column(name))
 	}
 	o.metric(fmt.Sprintf("htcd_schedd_reachable{schedd=%q}", usual), "0")
 	o.metric(`htcd_schedd_reachable{schedd="usual"}`, "") // it has a name
 	o.Eventually(func() bool {
-		return strings.Contains(o.says("deleted", v1alpha1.ConditionBackendReachable, "Unreachable"), v1alpha1.AbandonAnnotation)
+		return strings.Contains(
+			o.says("deleted", v1alpha1.ConditionBackendReachable, "Unreachable"),
+			v1alpha1.AbandonAnnotation,
+		)
 	}, func() string { return o.Kubectl("describe", "htcjob", "deleted") })
 
 	o.do(o.part("schedd").Start)

@@ -11,9 +11,9 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A schedd that dies within a second of a submit may keep the cluster half-spooled indefinitely, discard it, have it completely,
-// or, on a slow machine, have it in part (see below). The moments cover the submit itself, the spooling after it and the
-// following second.
+// A schedd that dies within a second of a submit may keep the cluster half-spooled indefinitely, discard it, have it
+// completely, or, on a slow machine, have it in part (see below). The moments cover the submit itself, the spooling
+// after it and the following second.
 func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	var names []string
@@ -46,12 +46,17 @@ func (o outage) ranInPart(job *v1alpha1.HTCJob) {
 		require.Equal(o.T, "StagingFailed", f.Reason)
 		require.Contains(o.T, f.Message, "it never ran")
 	}
-	require.Equal(o.T, map[string]int{fmt.Sprint(job.Status.ClusterID): int(job.Status.Succeeded)}, o.clusters(job), job.Name)
+	require.Equal(
+		o.T,
+		map[string]int{fmt.Sprint(job.Status.ClusterID): int(job.Status.Succeeded)},
+		o.clusters(job),
+		job.Name,
+	)
 }
 
-// The schedd receives a cluster's files together and then marks its procs as spooled one by one. Killed in between, it leaves
-// some that run and others that never will: of a cluster of 1,500, 90 ran when it was killed as the first were marked (tried by
-// hand). Here the same is achieved by editing the ads.
+// The schedd receives a cluster's files together and then marks its procs as spooled one by one. Killed in between, it
+// leaves some that run and others that never will: of a cluster of 1,500, 90 ran when it was killed as the first were
+// marked (tried by hand). Here the same is achieved by editing the ads.
 func TestAClusterThatRanInPartIsNotRunTwice(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	o.Create("part", "sleep 5\n", trial.Queue(3))

@@ -35,7 +35,10 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 
 	names := create("stopped")
 	o.do(o.part("htcd").Stop)
-	o.Eventually(func() bool { return second.ready() == http.StatusOK }, func() string { return "the second never took over" })
+	o.Eventually(
+		func() bool { return second.ready() == http.StatusOK },
+		func() string { return "the second never took over" },
+	)
 	o.succeeded(names...)
 
 	// And back: the first stands by and takes over from a killed one.
@@ -72,8 +75,17 @@ type another struct {
 func (o outage) second() *another {
 	o.T.Helper()
 	a := &another{o: o, health: freeAddress(o.T), gone: make(chan struct{})}
-	a.cmd = exec.Command(o.Lab.Bin("htcd"), "run", "--identity=second", "--listen="+freeAddress(o.T), "--output-listen="+freeAddress(o.T),
-		"--health-listen="+a.health, "--ticket-dir=/dev/shm/htcd-second", "--reconcile-schedule=@every 5s", "--callback-deadline=2s")
+	a.cmd = exec.Command(
+		o.Lab.Bin("htcd"),
+		"run",
+		"--identity=second",
+		"--listen="+freeAddress(o.T),
+		"--output-listen="+freeAddress(o.T),
+		"--health-listen="+a.health,
+		"--ticket-dir=/dev/shm/htcd-second",
+		"--reconcile-schedule=@every 5s",
+		"--callback-deadline=2s",
+	)
 	a.cmd.Dir = o.Lab.Dir
 	require.NoError(o.T, a.cmd.Start())
 	go func() { _ = a.cmd.Wait(); close(a.gone) }()

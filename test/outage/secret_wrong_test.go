@@ -24,15 +24,18 @@ const (
 	ticketEnds   = `htcd_ticket_expiry_timestamp_seconds{secret="default/kinit-secret"}`
 )
 
-// The earlier ticket would last for a day: neither it, nor the fact that nothing currently needs the account, hides that the
-// Secret is wrong or gone.
+// The earlier ticket would last for a day: neither it, nor the fact that nothing currently needs the account, hides
+// that the Secret is wrong or gone.
 func TestASecretThatBecomesWrongIsToldWhileJobsRun(t *testing.T) {
 	o := begin(t)
 	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	secrets := client.CoreV1().Secrets("default")
 	write := func(ctx context.Context, password string) {
-		text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kinit-secret"},"stringData":{"username":"robot","password":%q}}`, password)
+		text := fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"kinit-secret"},"stringData":{"username":"robot","password":%q}}`,
+			password,
+		)
 		_, err := o.Lab.RunInput(ctx, text, "kubectl", "-n", "default", "apply", "-f", "-")
 		require.NoError(t, err)
 	}
@@ -114,7 +117,10 @@ func TestAStatusThatIsRefusedIsTold(t *testing.T) {
 	patch(t.Context(), wrong)
 	o.Create("unseen", "exit 0\n")
 	const refused = `htcd_status_writes_total{result="Forbidden"}`
-	o.Eventually(func() bool { n := o.metrics()[refused]; return n != "" && n != "0" }, func() string { return refused + " never grew" })
+	o.Eventually(
+		func() bool { n := o.metrics()[refused]; return n != "" && n != "0" },
+		func() string { return refused + " never grew" },
+	)
 	o.metric(`htcd_waiting_htcjobs{reason="NoStatus"}`, "1")
 	require.NotEmpty(t, o.metrics()[`htcd_waiting_since_timestamp_seconds{reason="NoStatus"}`])
 	require.Contains(t, o.log(), "status not written")

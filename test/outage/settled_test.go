@@ -107,7 +107,9 @@ func (o outage) running(name string) {
 	o.T.Helper()
 	job := o.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	o.Eventually(func() bool {
-		return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && JobCurrentStartExecutingDate > 0")) == job.Jobs()
+		return len(
+			o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && JobCurrentStartExecutingDate > 0"),
+		) == job.Jobs()
 	},
 		func() string { return name + " never ran" })
 }
@@ -155,7 +157,8 @@ func (o outage) doctor(check string, args ...string) (message, do string) {
 	return "", ""
 }
 
-// clusters returns the HTCJob's clusters whose files all arrived, in the queue or in the history: the others can never run.
+// clusters returns the HTCJob's clusters whose files all arrived, in the queue or in the history: the others can never
+// run.
 func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 	o.T.Helper()
 	procs := map[string]int{}
@@ -186,7 +189,12 @@ func (o outage) succeeded(names ...string) {
 	for _, name := range names {
 		job := o.Ended(name)
 		require.Equal(o.T, v1alpha1.PhaseSucceeded, job.Status.Phase, "%s: %+v", name, job.Status)
-		require.EqualValues(o.T, []int32{0, int32(job.Jobs()), 0}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}, name)
+		require.EqualValues(
+			o.T,
+			[]int32{0, int32(job.Jobs()), 0},
+			[]int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed},
+			name,
+		)
 		o.once(job)
 	}
 }

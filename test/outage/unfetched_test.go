@@ -17,8 +17,8 @@ import (
 // Nothing fits while so much must stay free: output waits in the queue.
 const nothingFetched = "--keep-free=1Pi"
 
-// A job that ended by itself waits in the queue with its output. Only the queue knows about it if htcd ends at a bad moment
-// or the ledger is lost.
+// A job that ended by itself waits in the queue with its output. Only the queue knows about it if htcd ends at a bad
+// moment or the ledger is lost.
 func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s", nothingFetched)
 	htcd := o.part("htcd")
@@ -26,7 +26,13 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	for _, name := range []string{"suspended", "kept"} {
 		o.Create(name, "echo \"I am $1\"; [ $1 = 0 ] || sleep 600\n", trial.Queue(2))
 		o.Until(name, "ended in part", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded == 1 })
-		_, err := o.Jobs.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+		_, err := o.Jobs.Patch(
+			t.Context(),
+			name,
+			types.MergePatchType,
+			[]byte(`{"spec":{"suspend":true}}`),
+			metav1.PatchOptions{},
+		)
 		require.NoError(t, err)
 		o.Phase(name, v1alpha1.PhaseSuspended)
 	}
@@ -42,7 +48,12 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	// The transaction that records it was htcd's last.
 	o.do(htcd.Stop)
 	kept := o.Get("kept")
-	o.SQL(fmt.Sprintf("UPDATE htcjobs SET fetched = 1 WHERE proc = 0 AND run = (SELECT id FROM runs WHERE uid = '%s')", kept.UID))
+	o.SQL(
+		fmt.Sprintf(
+			"UPDATE htcjobs SET fetched = 1 WHERE proc = 0 AND run = (SELECT id FROM runs WHERE uid = '%s')",
+			kept.UID,
+		),
+	)
 	o.do(htcd.Start)
 	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(kept)+" && JobStatus == 4")) == 0 },
 		func() string {

@@ -20,10 +20,19 @@ func TestFilesThatFindNoRoomAreAReasonOfTheirOwnAndOneEvent(t *testing.T) {
 	o.mount(staging, "size=8k")
 	o.Create("waiting", "exit 0\n")
 	said := o.says("waiting", v1alpha1.ConditionSubmitted, "NoSpace")
-	require.Regexp(t, `the files to be submitted, [0-9]+ KiB in [0-9]+ files, wait for room: the volume has none beside the [0-9]+ KiB and [0-9]+ files that submissions leave free`, said)
+	require.Regexp(
+		t,
+		`the files to be submitted, [0-9]+ KiB in [0-9]+ files, wait for room: the volume has none beside the [0-9]+ KiB and [0-9]+ files that submissions leave free`,
+		said,
+	)
 	require.Contains(t, said, "have the volume enlarged")
 	require.Equal(t, "NoSpace", o.column("waiting"))
-	require.Equal(t, "0", o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", o.Get("waiting").UID)), "nothing is begun for which there is no room")
+	require.Equal(
+		t,
+		"0",
+		o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", o.Get("waiting").UID)),
+		"nothing is begun for which there is no room",
+	)
 	o.Event("waiting", "NoSpace")
 	events := o.Kubectl("get", "events", "--field-selector=involvedObject.name=waiting", "-o",
 		`jsonpath={range .items[*]}{.reason} {.count}{.series.count}{"\n"}{end}`)
@@ -60,7 +69,17 @@ func TestAVolumeOfAnotherUidIsHandedOverAsTheDocsSay(t *testing.T) {
 	require.NoError(t, err)
 	handOver := func(uid, gid string) {
 		script := handsOver(t)
-		_, err := o.Lab.RunAs(context.WithoutCancel(t.Context()), "root", "env", "DATA="+data, "RUN_AS_USER="+strings.TrimSpace(uid), "RUN_AS_GROUP="+strings.TrimSpace(gid), "sh", "-c", script)
+		_, err := o.Lab.RunAs(
+			context.WithoutCancel(t.Context()),
+			"root",
+			"env",
+			"DATA="+data,
+			"RUN_AS_USER="+strings.TrimSpace(uid),
+			"RUN_AS_GROUP="+strings.TrimSpace(gid),
+			"sh",
+			"-c",
+			script,
+		)
 		require.NoError(t, err)
 	}
 	o.do(o.part("htcd").Stop)

@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A job with an item is a file of its own until HTCondor has it. Of the volume's 1,200 inodes submissions leave 60 free.
+// A job with an item is a file of its own until HTCondor has it. Of the volume's 1,200 inodes submissions leave 60
+// free.
 func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing.T) {
 	greedy := begin(t)
 	data := greedy.Lab.Path("htcd", "data")
@@ -38,8 +39,12 @@ func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing
 	}
 	for _, name := range large {
 		said := greedy.says(name, v1alpha1.ConditionSubmitted, "NoSpace")
-		require.Regexp(t, `the files to be submitted, [0-9]+ KiB in 10[0-9][0-9] files, wait for room: with them namespace `+greedy.Namespace+
-			` would have more than three quarters of what the others leave of the volume; make it several smaller ones`, said)
+		require.Regexp(
+			t,
+			`the files to be submitted, [0-9]+ KiB in 10[0-9][0-9] files, wait for room: with them namespace `+greedy.Namespace+
+				` would have more than three quarters of what the others leave of the volume; make it several smaller ones`,
+			said,
+		)
 	}
 	// Together they are more than the inodes of the volume.
 	var fit []string

@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Output leaves a tenth of the volume's 112 MiB free, and three quarters of the rest are for one namespace, so that four files of 16 MB fit.
+// Output leaves a tenth of the volume's 112 MiB free, and three quarters of the rest are for one namespace, so that
+// four files of 16 MB fit.
 func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T) {
 	const size, fit, each = 16_000_000, 4, 4
 	o := begin(t, "--reconcile-schedule=@every 5s")
@@ -41,9 +42,17 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 		if kept(name) == each {
 			continue
 		}
-		told = o.missing(name, "with which namespace "+o.Namespace+" would have more than three quarters of what the others leave of the volume: delete HTCJobs")
+		told = o.missing(
+			name,
+			"with which namespace "+o.Namespace+" would have more than three quarters of what the others leave of the volume: delete HTCJobs",
+		)
 		require.Regexp(t, fmt.Sprintf(`job %d\.\d left 16 MiB`, job.Status.ClusterID), told)
-		require.Len(t, o.Condor("condor_q", trial.Tagged(job)+" && HTCJobFetched =!= true"), each-kept(name), "what is missing stays in the queue")
+		require.Len(
+			t,
+			o.Condor("condor_q", trial.Tagged(job)+" && HTCJobFetched =!= true"),
+			each-kept(name),
+			"what is missing stays in the queue",
+		)
 	}
 	require.NotEmpty(t, told, "eight have no place")
 	used, err := strconv.Atoi(strings.TrimSuffix(inside(`df --output=pcent "$1" | tail -n 1`, data), "%"))

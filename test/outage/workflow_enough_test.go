@@ -9,7 +9,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// While the shadow of its job does nothing, HTCondor cannot know that a node has ended, as during a long transfer of its output.
+// While the shadow of its job does nothing, HTCondor cannot know that a node has ended, as during a long transfer of
+// its output.
 func TestEnoughHaveSucceededOnlyOnceHTCondorSaysSo(t *testing.T) {
 	o := begin(t)
 	until := o.ruled("enough", "sequences: {count: 3, complete: 1}", "sleep 20; echo kept")
@@ -28,8 +29,11 @@ func TestEnoughHaveSucceededOnlyOnceHTCondorSaysSo(t *testing.T) {
 		require.NoError(t, err)
 	}
 	signal("STOP")
-	told := fmt.Sprintf(`SELECT count(*) FROM nodes n JOIN runs r ON r.id = n.run WHERE r.uid = '%s' AND n.status = 4 AND n.source = 'callback'
-		AND strftime('%%s', 'now') - n.changed / 1000 > 15`, w.UID)
+	told := fmt.Sprintf(
+		`SELECT count(*) FROM nodes n JOIN runs r ON r.id = n.run WHERE r.uid = '%s' AND n.status = 4 AND n.source = 'callback'
+		AND strftime('%%s', 'now') - n.changed / 1000 > 15`,
+		w.UID,
+	)
 	o.Eventually(func() bool { return o.SQL(told) == "1" }, func() string { return "no callback came: " + o.log() })
 	require.Equal(t, "", o.SQL(fmt.Sprintf("SELECT stop FROM runs WHERE uid = '%s'", w.UID)))
 	signal("CONT")

@@ -22,9 +22,12 @@ func TestHtcdKilledWhileItSendsWorkflowsLeavesOneOfEachDAG(t *testing.T) {
 	for _, after := range []time.Duration{0, 200, 600, 1500, 4000} {
 		name := fmt.Sprintf("killed-after-%d", after)
 		names = append(names, name)
-		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 5}, steps: [
+		text := fmt.Sprintf(
+			`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 5}, steps: [
 			{name: each, job: {script: {image: centos, command: sh, source: "echo $jobid > part"}, outputs: [{path: part}]}},
-			{name: all, pairing: All, pull: [{from: each, path: part}], job: {script: {image: centos, command: sh, source: "test $(cat job_*/part | wc -l) = 5"}}}]}}`, name)
+			{name: all, pairing: All, pull: [{from: each, path: part}], job: {script: {image: centos, command: sh, source: "test $(cat job_*/part | wc -l) = 5"}}}]}}`,
+			name,
+		)
 		o.ApplyText(text)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()

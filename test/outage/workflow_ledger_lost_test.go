@@ -18,11 +18,16 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 	client, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
 	apply := func(name, first, all string) {
-		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 3}, steps: [
+		text := fmt.Sprintf(
+			`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 3}, steps: [
 			{name: each, job: {script: {image: centos, command: sh, source: %q}}},
 			{name: all, pairing: All, job: {script: {image: centos, command: sh, source: %q}}},
 			{name: after, needs: [all], job: {script: {image: centos, command: sh, source: "true"}}}],
-			finally: {name: report, job: {script: {image: centos, command: sh, source: "true"}}}}}`, name, first+"; test $jobid != job_1", all)
+			finally: {name: report, job: {script: {image: centos, command: sh, source: "true"}}}}}`,
+			name,
+			first+"; test $jobid != job_1",
+			all,
+		)
 		o.ApplyText(text)
 	}
 	until := func(name, wanted string, is func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow {
@@ -49,7 +54,11 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 	before["second"] = until("second", "in its second DAG", inSecond).Status
 	before["older"] = until("older", "in its second DAG", inSecond).Status
 	apply("first", "sleep 40", "true")
-	before["first"] = until("first", "running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running > 0 }).Status
+	before["first"] = until(
+		"first",
+		"running",
+		func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running > 0 },
+	).Status
 
 	o.do(o.part("htcd").Stop)
 	o.putBack(backup)
@@ -74,7 +83,16 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 		return out
 	}
 	require.Equal(t, "30 jobs checked, nothing differs\n", reconcile(), "ten of each workflow but the one that had ended")
-	o.SQL(fmt.Sprintf("UPDATE nodes SET status = 7 WHERE node = 2 AND run = (SELECT r.id FROM runs r WHERE r.namespace = '%s' AND r.name = 'second' AND r.attempt = 2)", o.Namespace))
-	require.Regexp(t, `/second +\d+\.0 +Failed \(exit code 0\) +Succeeded +node 2 of DAG 2 \(all\): condor_history: JobStatus 4 \(Completed\), exit code 0 +yes\n30 jobs checked, 1 differs, 1 repaired\n$`, reconcile())
+	o.SQL(
+		fmt.Sprintf(
+			"UPDATE nodes SET status = 7 WHERE node = 2 AND run = (SELECT r.id FROM runs r WHERE r.namespace = '%s' AND r.name = 'second' AND r.attempt = 2)",
+			o.Namespace,
+		),
+	)
+	require.Regexp(
+		t,
+		`/second +\d+\.0 +Failed \(exit code 0\) +Succeeded +node 2 of DAG 2 \(all\): condor_history: JobStatus 4 \(Completed\), exit code 0 +yes\n30 jobs checked, 1 differs, 1 repaired\n$`,
+		reconcile(),
+	)
 	require.Equal(t, "30 jobs checked, nothing differs\n", reconcile())
 }

@@ -28,9 +28,12 @@ func TestHtcdKilledWhileItResumesWorkflowsRunsNothingElseAgain(t *testing.T) {
 	moments := []time.Duration{0, 150, 500, 1200, 3000}
 	name := func(after time.Duration) string { return fmt.Sprintf("resumed-%d", after) }
 	for _, after := range moments {
-		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {resume: FromFailure, sequences: {count: 5}, steps: [
+		text := fmt.Sprintf(
+			`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {resume: FromFailure, sequences: {count: 5}, steps: [
 			{name: first, job: {script: {image: centos, command: sh, source: "echo $jobid > part"}}},
-			{name: second, pull: [{from: first, path: part}], job: {script: {image: centos, command: sh, source: "test $jobid != job_1 && test $jobid != job_3"}}}]}}`, name(after))
+			{name: second, pull: [{from: first, path: part}], job: {script: {image: centos, command: sh, source: "test $jobid != job_1 && test $jobid != job_3"}}}]}}`,
+			name(after),
+		)
 		o.ApplyText(text)
 	}
 	for _, after := range moments {
@@ -38,7 +41,14 @@ func TestHtcdKilledWhileItResumesWorkflowsRunsNothingElseAgain(t *testing.T) {
 		require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 8, Failed: 2}, w.Status.Nodes)
 	}
 	for _, after := range moments {
-		o.Kubectl("patch", "htcworkflow", name(after), "--type=json", "-p", `[{"op": "replace", "path": "/spec/steps/1/job/script/source", "value": "test $(cat part) = $jobid"}]`)
+		o.Kubectl(
+			"patch",
+			"htcworkflow",
+			name(after),
+			"--type=json",
+			"-p",
+			`[{"op": "replace", "path": "/spec/steps/1/job/script/source", "value": "test $(cat part) = $jobid"}]`,
+		)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
 		o.do(o.part("htcd").Start)

@@ -13,7 +13,9 @@ import (
 )
 
 // ruled applies a workflow of which each job of the step fit but the first never ends, and returns what waits for it.
-func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow) {
+func (o outage) ruled(
+	name, spec, first string,
+) (until func(string, func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow) {
 	o.T.Helper()
 	client, err := v1alpha1.NewClient(trial.Config(o.T))
 	require.NoError(o.T, err)
@@ -31,8 +33,8 @@ func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha
 	}
 }
 
-// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both again. The
-// results come when measure is called.
+// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both
+// again. The results come when measure is called.
 func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow, measure func()) {
 	o.T.Helper()
 	o.do(o.part("schedd").Freeze)
@@ -45,14 +47,19 @@ func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow, measure func()) {
 
 // acts returns how many rules of a workflow have acted.
 func (o outage) acts(w *v1alpha1.HTCWorkflow) string {
-	return o.SQL(fmt.Sprintf(`SELECT coalesce(sum(acts), 0) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`, w.UID))
+	return o.SQL(
+		fmt.Sprintf(`SELECT coalesce(sum(acts), 0) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`, w.UID),
+	)
 }
 
 func TestARuleThatHasFinishedAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
 	o := begin(t)
 	wait, measure := o.Gate()
-	until := o.ruled("finished", `sequences: {count: 3}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Finish}]`,
-		wait+"echo chi2=7 > $HTC_RESULTS")
+	until := o.ruled(
+		"finished",
+		`sequences: {count: 3}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Finish}]`,
+		wait+"echo chi2=7 > $HTC_RESULTS",
+	)
 	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 3 })
 	o.decidedWhileFrozen(w, measure)
 	w = until("ended", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Phase.Terminal() })
@@ -67,17 +74,25 @@ func TestResultsWhoseCallbacksAreLostComeWithTheOutput(t *testing.T) {
 	o.do(o.part("receiver-net").Stop)
 	until := o.ruled("silent", "alwaysSucceed: []", "echo chi2=2.5 > $HTC_RESULTS; exit 3")
 	w := until("measured", func(s v1alpha1.HTCWorkflowStatus) bool {
-		return s.Phase.Terminal() && len(s.Metrics) == 1 && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOutputFetched)
+		return s.Phase.Terminal() && len(s.Metrics) == 1 &&
+			meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOutputFetched)
 	})
-	require.Equal(t, []v1alpha1.MetricStatus{{Step: "fit", Metric: "chi2", Count: 1, Mean: 2.5, Min: 2.5, Max: 2.5}}, w.Status.Metrics)
+	require.Equal(
+		t,
+		[]v1alpha1.MetricStatus{{Step: "fit", Metric: "chi2", Count: 1, Mean: 2.5, Min: 2.5, Max: 2.5}},
+		w.Status.Metrics,
+	)
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase, "a failed job measures, too")
 }
 
 func TestARuleThatHasGrownAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
 	o := begin(t)
 	wait, measure := o.Gate()
-	until := o.ruled("grown", `sequences: {count: 6, maxConcurrent: 2}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Grow, by: 4}]`,
-		wait+"echo chi2=7 > $HTC_RESULTS")
+	until := o.ruled(
+		"grown",
+		`sequences: {count: 6, maxConcurrent: 2}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Grow, by: 4}]`,
+		wait+"echo chi2=7 > $HTC_RESULTS",
+	)
 	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 2 })
 	o.decidedWhileFrozen(w, measure)
 	w = until("grown", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 5 && s.MaxConcurrent == 6 })

@@ -17,7 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// leaveBehind leaves a process that nothing ends but SIGKILL and that goes on changing what is collected, and files by which wget could be led.
+// leaveBehind leaves a process that nothing ends but SIGKILL and that goes on changing what is collected, and files by
+// which wget could be led.
 const leaveBehind = `
 readlink /proc/self/ns/pid
 for name in .wget .wgetrc "$HTC_CREDENTIALS/.wget"; do printf 'use_askpass = %s/evil\n' "$PWD" >"$name"; done
@@ -60,8 +61,22 @@ func TestANodeWithoutCurlAndPIDNamespaces(t *testing.T) {
 	configuration, err := os.ReadFile("/etc/apptainer/apptainer.conf")
 	require.NoError(t, err)
 	require.Contains(t, string(configuration), "\nallow pid ns = yes\n")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "apptainer.conf"), []byte(strings.Replace(string(configuration), "\nallow pid ns = yes\n", "\nallow pid ns = no\n", 1)), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(programs, "apptainer"), fmt.Appendf(nil, "#!/bin/sh\nexec /usr/bin/apptainer --config %s/apptainer.conf \"$@\"\n", dir), 0o700))
+	require.NoError(
+		t,
+		os.WriteFile(
+			filepath.Join(dir, "apptainer.conf"),
+			[]byte(strings.Replace(string(configuration), "\nallow pid ns = yes\n", "\nallow pid ns = no\n", 1)),
+			0o600,
+		),
+	)
+	require.NoError(
+		t,
+		os.WriteFile(
+			filepath.Join(programs, "apptainer"),
+			fmt.Appendf(nil, "#!/bin/sh\nexec /usr/bin/apptainer --config %s/apptainer.conf \"$@\"\n", dir),
+			0o700,
+		),
+	)
 
 	scratch := filepath.Join(t.TempDir(), "scratch")
 	require.NoError(t, os.Mkdir(scratch, 0o700))

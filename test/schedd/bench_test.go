@@ -63,7 +63,14 @@ func world(t *testing.T) parts.World {
 
 func keeper(t *testing.T, w parts.World) *krb.Keeper {
 	t.Helper()
-	k := krb.New(krb.Options{Dir: t.TempDir(), Krb5Config: w.Lab.Path("krb", "krb5.conf"), Lifetime: time.Hour, Renewable: 24 * time.Hour})
+	k := krb.New(
+		krb.Options{
+			Dir:        t.TempDir(),
+			Krb5Config: w.Lab.Path("krb", "krb5.conf"),
+			Lifetime:   time.Hour,
+			Renewable:  24 * time.Hour,
+		},
+	)
 	t.Cleanup(func() { require.NoError(t, k.Close()) })
 	return k
 }
@@ -89,7 +96,10 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) options() schedd.Options {
-	return schedd.Options{CondorConfig: b.world.Lab.Path("condor", "client.conf"), Krb5Config: b.world.Lab.Path("krb", "krb5.conf")}
+	return schedd.Options{
+		CondorConfig: b.world.Lab.Path("condor", "client.conf"),
+		Krb5Config:   b.world.Lab.Path("krb", "krb5.conf"),
+	}
 }
 
 func (b *bench) receive(w http.ResponseWriter, r *http.Request) {

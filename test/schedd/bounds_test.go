@@ -36,7 +36,8 @@ func TestAnExpressionThatGrowsIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A job's owner can change its ad without htcd. The tool that evaluates it then ends in words, and all others are answered.
+// A job's owner can change its ad without htcd. The tool that evaluates it then ends in words, and all others are
+// answered.
 func TestAToolThatAnAdTakesAllMemoryOfEndsInWords(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -49,13 +50,21 @@ func TestAToolThatAnAdTakesAllMemoryOfEndsInWords(t *testing.T) {
 		out.Reset()
 		return tool.Run(t.Context(), tool.Command{
 			Name: "condor_q", Args: []string{"-allusers", "-constraint", b.d.Tag.Constraint(), "-af", expression},
-			Env: []string{"CONDOR_CONFIG=" + b.options().CondorConfig, "KRB5_CONFIG=" + b.options().Krb5Config, "KRB5CCNAME=FILE:" + b.id.CCache}, Timeout: patience, Memory: 64 << 20, Read: tool.Output(&out),
+			Env: []string{
+				"CONDOR_CONFIG=" + b.options().CondorConfig,
+				"KRB5_CONFIG=" + b.options().Krb5Config,
+				"KRB5CCNAME=FILE:" + b.id.CCache,
+			}, Timeout: patience, Memory: 64 << 20, Read: tool.Output(&out),
 		})
 	}
 	require.NoError(t, ask("size(RequestCpus)"))
 	require.Equal(t, "512000\n", out.String())
 	err := ask("size(strcat(" + strings.Repeat("RequestCpus, ", 127) + "RequestCpus))")
-	require.ErrorContains(t, err, "it needed more memory than was left of the 64 MiB that the tools running at a time may have here")
+	require.ErrorContains(
+		t,
+		err,
+		"it needed more memory than was left of the 64 MiB that the tools running at a time may have here",
+	)
 	require.ErrorContains(t, err, "bad_alloc")
 	require.Len(t, b.jobs(), 1, "htcd's own question needs no value of it")
 }

@@ -30,8 +30,16 @@ func (b *bench) changed(p schedd.Period) (states map[int]schedd.JobStatus, clock
 // do runs a command of HTCondor for some of the bench's jobs, as their account.
 func (b *bench) do(program, which string, more ...string) {
 	b.t.Helper()
-	cmd := exec.CommandContext(b.t.Context(), program, append([]string{"-constraint", b.d.Tag.Constraint() + " && " + which}, more...)...)
-	cmd.Env = append(os.Environ(), "CONDOR_CONFIG="+b.options().CondorConfig, "KRB5_CONFIG="+b.options().Krb5Config, "KRB5CCNAME="+b.id.CCache)
+	cmd := exec.CommandContext(
+		b.t.Context(),
+		program,
+		append([]string{"-constraint", b.d.Tag.Constraint() + " && " + which}, more...)...)
+	cmd.Env = append(
+		os.Environ(),
+		"CONDOR_CONFIG="+b.options().CondorConfig,
+		"KRB5_CONFIG="+b.options().Krb5Config,
+		"KRB5CCNAME="+b.id.CCache,
+	)
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
 }
@@ -74,7 +82,17 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 		return len(suspended) == 0
 	}, patience, 200*time.Millisecond)
 
-	require.ErrorIs(t, b.Changed(t.Context(), b.id, b.d.Tag.Constraint(), schedd.Period{Age: time.Hour, Most: 2}, func(schedd.Job) error { return nil }), schedd.ErrTooMany)
+	require.ErrorIs(
+		t,
+		b.Changed(
+			t.Context(),
+			b.id,
+			b.d.Tag.Constraint(),
+			schedd.Period{Age: time.Hour, Most: 2},
+			func(schedd.Job) error { return nil },
+		),
+		schedd.ErrTooMany,
+	)
 	require.NotZero(t, cluster.ID)
 }
 
@@ -125,21 +143,47 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	cluster := b.submit()
 	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
 	var there []schedd.Job
-	require.NoError(t, b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error { there = append(there, j); return nil }))
+	require.NoError(
+		t,
+		b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error { there = append(there, j); return nil }),
+	)
 	require.Len(t, there, 3)
 	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot"})
 	there = nil
-	require.NoError(t, b.PresentOf(t.Context(), b.id, []string{"another", b.d.Tag.UID}, func(j schedd.Job) error { there = append(there, j); return nil }))
+	require.NoError(
+		t,
+		b.PresentOf(
+			t.Context(),
+			b.id,
+			[]string{"another", b.d.Tag.UID},
+			func(j schedd.Job) error { there = append(there, j); return nil },
+		),
+	)
 	require.Len(t, there, 3)
-	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot", Tag: schedd.Tag{UID: b.d.Tag.UID}})
-	require.NoError(t, b.Remove(t.Context(), b.id, "("+b.d.Tag.Constraint()+") && JobStatus =!= 1", "none"), "nothing is to be removed")
+	require.Contains(
+		t,
+		there,
+		schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot", Tag: schedd.Tag{UID: b.d.Tag.UID}},
+	)
+	require.NoError(
+		t,
+		b.Remove(t.Context(), b.id, "("+b.d.Tag.Constraint()+") && JobStatus =!= 1", "none"),
+		"nothing is to be removed",
+	)
 }
 
-// TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers: a condor_rm removes what it may, whatever else its constraint names.
+// TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers: a condor_rm removes what it may, whatever else its constraint
+// names.
 func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 	t.Parallel()
 	mine, theirs := newBench(t), newBench(t)
-	ticket, err := keeper(t, theirs.world).Ticket(t.Context(), krb.Credential{Username: "alice", Password: parts.Passwords["alice"]})
+	ticket, err := keeper(
+		t,
+		theirs.world,
+	).Ticket(
+		t.Context(),
+		krb.Credential{Username: "alice", Password: parts.Passwords["alice"]},
+	)
 	require.NoError(t, err)
 	theirs.id.CCache = ticket.CCache
 	var uids []string
@@ -151,7 +195,10 @@ func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 	}
 	require.NoError(t, mine.Remove(t.Context(), mine.id, schedd.UIDsConstraint(uids...), "both are deleted"))
 	left := map[string]schedd.JobStatus{}
-	require.NoError(t, mine.PresentOf(t.Context(), mine.id, uids, func(j schedd.Job) error { left[j.Tag.UID] = j.Status; return nil }))
+	require.NoError(
+		t,
+		mine.PresentOf(t.Context(), mine.id, uids, func(j schedd.Job) error { left[j.Tag.UID] = j.Status; return nil }),
+	)
 	require.Equal(t, schedd.Idle, left[uids[0]])
 	require.NotEqual(t, schedd.Idle, left[uids[1]])
 }

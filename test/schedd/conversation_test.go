@@ -56,16 +56,25 @@ func TestJobsRunAndCallBack(t *testing.T) {
 			require.NoError(t, b.Remove(t.Context(), b.id, schedd.ClusterConstraint(cluster.ID), `the HTCJob was "deleted"`))
 			require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 			gone := 0
-			require.NoError(t, b.History(t.Context(), b.id, b.d.Tag.Constraint(), schedd.HistoryBounds{Limit: 10, ScanLimit: 10000}, func(j schedd.Job) error {
-				if !j.Reasoned {
-					return schedd.ErrReasons
-				}
-				gone++
-				require.True(t, j.Done(), "a completed job stays one when it is removed")
-				require.Equal(t, j.Proc*20, *j.Outcome().ExitCode)
-				require.Contains(t, j.RemoveReason, `the HTCJob was "deleted"`)
-				return nil
-			}))
+			require.NoError(
+				t,
+				b.History(
+					t.Context(),
+					b.id,
+					b.d.Tag.Constraint(),
+					schedd.HistoryBounds{Limit: 10, ScanLimit: 10000},
+					func(j schedd.Job) error {
+						if !j.Reasoned {
+							return schedd.ErrReasons
+						}
+						gone++
+						require.True(t, j.Done(), "a completed job stays one when it is removed")
+						require.Equal(t, j.Proc*20, *j.Outcome().ExitCode)
+						require.Contains(t, j.RemoveReason, `the HTCJob was "deleted"`)
+						return nil
+					},
+				),
+			)
 			require.Equal(t, 3, gone)
 		})
 	}
@@ -90,10 +99,14 @@ func (b *bench) pathWithout(program string) string {
 	return dir
 }
 
-// pathWithMv returns a directory on the node with all programs that a job needs, with an mv that begins with these commands.
+// pathWithMv returns a directory on the node with all programs that a job needs, with an mv that begins with these
+// commands.
 func (b *bench) pathWithMv(first string) string {
 	dir := b.pathWithout("mv")
-	require.NoError(b.t, os.WriteFile(filepath.Join(dir, "mv"), []byte("#!/bin/sh\n"+first+"\nexec /usr/bin/mv \"$@\"\n"), 0o755))
+	require.NoError(
+		b.t,
+		os.WriteFile(filepath.Join(dir, "mv"), []byte("#!/bin/sh\n"+first+"\nexec /usr/bin/mv \"$@\"\n"), 0o755),
+	)
 	return dir
 }
 
@@ -116,16 +129,29 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 	var gone []schedd.Job
 	require.Eventually(t, func() bool {
 		gone = nil
-		require.NoError(t, b.History(t.Context(), b.id, schedd.ClusterConstraint(cluster.ID), schedd.HistoryBounds{Limit: 10}, func(j schedd.Job) error {
-			if !j.Reasoned {
-				return schedd.ErrReasons
-			}
-			gone = append(gone, j)
-			return nil
-		}))
+		require.NoError(
+			t,
+			b.History(
+				t.Context(),
+				b.id,
+				schedd.ClusterConstraint(cluster.ID),
+				schedd.HistoryBounds{Limit: 10},
+				func(j schedd.Job) error {
+					if !j.Reasoned {
+						return schedd.ErrReasons
+					}
+					gone = append(gone, j)
+					return nil
+				},
+			),
+		)
 		return len(gone) == 1
 	}, patience, 200*time.Millisecond)
-	require.Equal(t, schedd.Outcome{State: schedd.OutcomeRemoved, Reason: "Removed", Message: "enough (by user robot)"}, gone[0].Outcome())
+	require.Equal(
+		t,
+		schedd.Outcome{State: schedd.OutcomeRemoved, Reason: "Removed", Message: "enough (by user robot)"},
+		gone[0].Outcome(),
+	)
 	require.Empty(t, b.received())
 }
 
@@ -169,7 +195,9 @@ func TestTickets(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, kind, e.Kind, e.Message)
 	}
-	anywhere := krb.New(krb.Options{Dir: t.TempDir(), Krb5Config: w.Lab.Path("krb", "krb5.conf"), Realms: []string{"ANOTHER.REALM"}})
+	anywhere := krb.New(
+		krb.Options{Dir: t.TempDir(), Krb5Config: w.Lab.Path("krb", "krb5.conf"), Realms: []string{"ANOTHER.REALM"}},
+	)
 	t.Cleanup(func() { require.NoError(t, anywhere.Close()) })
 	_, err = anywhere.Ticket(t.Context(), krb.Credential{Username: "robot@ANOTHER.REALM", Password: "x"})
 	var e *krb.Error

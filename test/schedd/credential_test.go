@@ -18,7 +18,14 @@ func (b *bench) produces(program string) {
 	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
 	require.NoError(b.t, err)
 	config := filepath.Join(b.t.TempDir(), "client.conf")
-	require.NoError(b.t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", program), 0o600))
+	require.NoError(
+		b.t,
+		os.WriteFile(
+			config,
+			fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", program),
+			0o600,
+		),
+	)
 	o := b.options()
 	o.CondorConfig = config
 	b.Client = schedd.New(o)

@@ -133,24 +133,40 @@ func read(t *testing.T, path ...string) string {
 func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
-	generate := g.step("generate", `echo "events of $jobid" >"events.root"; echo "in $outpath" >where; test "$PWD" = "$outpath"`)
+	generate := g.step(
+		"generate",
+		`echo "events of $jobid" >"events.root"; echo "in $outpath" >where; test "$PWD" = "$outpath"`,
+	)
 	generate.Outputs = []schedd.Output{{Path: "where"}}
 	for i := range 2 {
 		g.node(schedd.DAGNode{Place: fmt.Sprint("job_", i), Variables: fmt.Sprintf("jobid=job_%d\n", i)})
 	}
-	simulate := g.step("simulate", `cat events.root >"hits $1.txt" && echo "$HTCPROCID $1 $jobid" >>"hits $1.txt"; echo more >"other $1"; exit 7`)
+	simulate := g.step(
+		"simulate",
+		`cat events.root >"hits $1.txt" && echo "$HTCPROCID $1 $jobid" >>"hits $1.txt"; echo more >"other $1"; exit 7`,
+	)
 	simulate.Pulls = []schedd.Pull{{From: 0, Path: "events.root"}}
 	simulate.JobOptions.SuccessCodes = []int{0, 7}
 	for i := range 2 {
 		for k := range 2 {
-			g.node(schedd.DAGNode{Place: fmt.Sprintf("job_%d/%d", i, k), Index: k, Variables: fmt.Sprintf("jobid=job_%d\n", i), Parents: []int{i}, Pulls: [][]int{{i}}})
+			g.node(
+				schedd.DAGNode{
+					Place:     fmt.Sprintf("job_%d/%d", i, k),
+					Index:     k,
+					Variables: fmt.Sprintf("jobid=job_%d\n", i),
+					Parents:   []int{i},
+					Pulls:     [][]int{{i}},
+				},
+			)
 		}
 	}
 	merge := g.step("merge", `cat job_*/*/hits*.txt >merged`)
 	merge.Outputs = []schedd.Output{{Path: "merged"}}
 	merge.Pulls = []schedd.Pull{{From: 1, Path: "hits*.txt", Several: true}}
 	for i := range 2 {
-		g.node(schedd.DAGNode{Place: fmt.Sprint("job_", i), Parents: []int{2 + 2*i, 3 + 2*i}, Pulls: [][]int{{2 + 2*i, 3 + 2*i}}})
+		g.node(
+			schedd.DAGNode{Place: fmt.Sprint("job_", i), Parents: []int{2 + 2*i, 3 + 2*i}, Pulls: [][]int{{2 + 2*i, 3 + 2*i}}},
+		)
 	}
 	g.submit()
 	nodes := g.ended(0)
@@ -209,7 +225,19 @@ func TestANodeIsTriedAgainAfterTheCodesThatItsStepNames(t *testing.T) {
 	g.node(schedd.DAGNode{})
 	g.submit()
 	nodes := g.ended(1)
-	require.Equal(t, []int{3, 1, 2, 1, 1, 1, 1}, []int{nodes[0].NumJobStarts, nodes[1].NumJobStarts, nodes[3].NumJobStarts, nodes[4].NumJobStarts, nodes[5].NumJobStarts, nodes[6].NumJobStarts, nodes[7].NumJobStarts})
+	require.Equal(
+		t,
+		[]int{3, 1, 2, 1, 1, 1, 1},
+		[]int{
+			nodes[0].NumJobStarts,
+			nodes[1].NumJobStarts,
+			nodes[3].NumJobStarts,
+			nodes[4].NumJobStarts,
+			nodes[5].NumJobStarts,
+			nodes[6].NumJobStarts,
+			nodes[7].NumJobStarts,
+		},
+	)
 	require.NotContains(t, nodes, futile)
 	for n, want := range []string{"exit code 0", "exit code 3", "", "exit code 4", "exit code 0", "exit code 0", "exit code 1", "killed by signal 40"} {
 		if want != "" {
@@ -327,7 +355,10 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 	require.NoError(t, g.Remove(t.Context(), g.id, schedd.In(g.cluster.ID, g.dag.Tag.Constraint()), "enough"))
 	require.Eventually(t, func() bool {
 		left := 0
-		require.NoError(t, g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(schedd.Job) error { left++; return nil }))
+		require.NoError(
+			t,
+			g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(schedd.Job) error { left++; return nil }),
+		)
 		return left == 0
 	}, patience, 200*time.Millisecond)
 	j := g.own("removed", func(j schedd.Job) bool { return j.Status == schedd.Removed })

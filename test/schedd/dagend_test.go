@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// inSpool runs a script as root in the DAG's directory at the schedd's host. It may use $1, the process id of the DAG's DAGMan, if any.
+// inSpool runs a script as root in the DAG's directory at the schedd's host. It may use $1, the process id of the DAG's
+// DAGMan, if any.
 func (g *graph) inSpool(script string) string {
 	g.t.Helper()
 	return outside(g.t, fmt.Sprintf(`set -e
@@ -28,7 +29,12 @@ done
 
 func (g *graph) untilInSpool(script string) {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool { return strings.TrimSpace(g.inSpool("if "+script+"; then echo yes; fi")) == "yes" }, patience, 100*time.Millisecond)
+	require.Eventually(
+		g.t,
+		func() bool { return strings.TrimSpace(g.inSpool("if "+script+"; then echo yes; fi")) == "yes" },
+		patience,
+		100*time.Millisecond,
+	)
 }
 
 // failing is a DAG with two nodes that fail and two that succeed; one is futile. wait is how long a node runs.
@@ -69,7 +75,9 @@ func TestADAGThatEndedUnnoticedByItsScheddRunsNothingAgain(t *testing.T) {
 			g := failing(t, "sleep 5")
 			g.submit()
 			// As soon as it has sent the last node, while the first one runs for the first or the second time.
-			g.untilInSpool(`[ $# -eq 1 ] && [ -e flow.dag.nodes.log ] && [ "$(grep -c ^000 flow.dag.nodes.log)" -eq 4 ] && kill -STOP "$1"`)
+			g.untilInSpool(
+				`[ $# -eq 1 ] && [ -e flow.dag.nodes.log ] && [ "$(grep -c ^000 flow.dag.nodes.log)" -eq 4 ] && kill -STOP "$1"`,
+			)
 			require.Eventually(t, func() bool {
 				nodes := g.nodes()
 				return nodes[0].Done() && nodes[3].Done()

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// dryRun asks the real condor_submit what the description dir/job.sub means and returns one ad per proc. After the first
-// of a cluster they contain only differences.
+// dryRun asks the real condor_submit what the description dir/job.sub means and returns one ad per proc. After the
+// first of a cluster they contain only differences.
 func dryRun(ctx context.Context, dir string, env ...string) ([]classad.Ad, error) {
 	file := filepath.Join(dir, "job.ads")
 	cmd := exec.CommandContext(ctx, "condor_submit", "-dry-run", file, "job.sub")

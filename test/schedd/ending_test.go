@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A container that apptainer is setting up loses the signal by which HTCondor asks a job to end, and HTCondor would kill the
-// job only 10 minutes later. The job is told to end at many moments of its start.
+// A container that apptainer is setting up loses the signal by which HTCondor asks a job to end, and HTCondor would
+// kill the job only 10 minutes later. The job is told to end at many moments of its start.
 func TestAJobThatIsToldToEndWhileItsContainerIsSetUpEnds(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
@@ -37,7 +37,8 @@ func TestAJobThatIsToldToEndWhileItsContainerIsSetUpEnds(t *testing.T) {
 	}
 }
 
-// However slow a node is, its apptainer loses the signal only until there is a script. Here it is stopped for a while at random moments.
+// However slow a node is, its apptainer loses the signal only until there is a script. Here it is stopped for a while
+// at random moments.
 func TestAJobThatIsToldToEndWhileApptainerIsSlowEnds(t *testing.T) {
 	b := newBench(t)
 	dir := t.TempDir()
@@ -92,7 +93,15 @@ func below(pid int) (all []int) {
 func pullImage(t *testing.T, b *bench, dir string) []string {
 	t.Helper()
 	env := append(os.Environ(), "APPTAINER_CACHEDIR="+dir, "APPTAINER_TMPDIR="+dir)
-	pull := exec.CommandContext(t.Context(), "apptainer", "--quiet", "pull", "--no-https", filepath.Join(dir, "image.sif"), fmt.Sprintf("docker://127.0.0.1:%d/centos", b.world.Ports.Registry))
+	pull := exec.CommandContext(
+		t.Context(),
+		"apptainer",
+		"--quiet",
+		"pull",
+		"--no-https",
+		filepath.Join(dir, "image.sif"),
+		fmt.Sprintf("docker://127.0.0.1:%d/centos", b.world.Ports.Registry),
+	)
 	pull.Env = env
 	out, err := pull.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -24,17 +24,25 @@ const (
 	tokensVariable = "HTCD_TEST_TOKENS"
 )
 
-// sciTokens are claims of SciTokens for alice, by the name of their file. The unknown issuer refuses to be asked: while one does not
-// answer, it blocks HTCondor's collector.
+// sciTokens are claims of SciTokens for alice, by the name of their file. The unknown issuer refuses to be asked: while
+// one does not answer, it blocks HTCondor's collector.
 var sciTokens = map[string]map[string]any{
 	"scitoken": nil, "wlcg": {"ver": nil, "wlcg.ver": "1.0", "aud": "https://wlcg.cern.ch/jwt/v1/any", "scope": "compute.read compute.create compute.modify compute.cancel"},
-	"audience": {"aud": "https://elsewhere.example.org"}, "issuer": {"iss": "https://127.0.0.1:9/elsewhere"}, "nobody": {"sub": "0b1c"},
-	"reading": {"scope": "condor:/READ"}, "scopeless": {"scope": "storage.read:/"}, "long": {"x": strings.Repeat("x", 11_000)},
+	"audience": {
+		"aud": "https://elsewhere.example.org",
+	}, "issuer": {"iss": "https://127.0.0.1:9/elsewhere"}, "nobody": {"sub": "0b1c"},
+	"reading": {
+		"scope": "condor:/READ",
+	}, "scopeless": {"scope": "storage.read:/"}, "long": {"x": strings.Repeat("x", 11_000)},
 }
 
 // writeTokens writes an IDTOKEN of the pool for alice, and the SciTokens.
 func writeTokens(l *lab.Lab, dir string) error {
-	alice, err := parts.Token(context.Background(), l, parts.TokenAsk{Account: "alice", Life: time.Hour, Only: []string{"READ", "WRITE"}})
+	alice, err := parts.Token(
+		context.Background(),
+		l,
+		parts.TokenAsk{Account: "alice", Life: time.Hour, Only: []string{"READ", "WRITE"}},
+	)
 	if err != nil {
 		return err
 	}
@@ -85,7 +93,16 @@ func inside() (int, error) {
 	if err := writeTokens(running, dir); err != nil {
 		return 1, err
 	}
-	args := []string{"as", "htcd", "env", insideVariable + "=1", tokensVariable + "=" + dir, "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
+	args := []string{
+		"as",
+		"htcd",
+		"env",
+		insideVariable + "=1",
+		tokensVariable + "=" + dir,
+		"LAB=" + running.Dir,
+		"HTCD_LAB=" + running.Dir,
+		binary,
+	}
 	for _, a := range os.Args[1:] {
 		if !strings.HasPrefix(a, "-test.testlogfile") { // a file on the host
 			args = append(args, a)
@@ -123,8 +140,8 @@ func copyFile(to, from string) error {
 	return errors.Join(err, out.Close())
 }
 
-// answerRequests does what tests inside cannot do, one request at a time: kill, start or restart the schedd, or run a shell script as root.
-// What came of it is in a file that begins with "done" unless it failed.
+// answerRequests does what tests inside cannot do, one request at a time: kill, start or restart the schedd, or run a
+// shell script as root. What came of it is in a file that begins with "done" unless it failed.
 func answerRequests(ctx context.Context, l *lab.Lab, dir string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -63,7 +63,13 @@ func (a *author) jobOptions(s *spec) {
 	if a.chance(20) {
 		t.HeldDeadline = 1 + a.Int64N(315360000)
 		s.means["HTCJobHeldDeadline"] = fmt.Sprint(t.HeldDeadline)
-		late = append(late, fmt.Sprintf("JobStatus == 5 && HoldReasonCode =!= 16 && (HoldReasonCode =!= 1 || HoldReasonSubCode =!= 7284) && time() - EnteredCurrentStatus > %d", t.HeldDeadline))
+		late = append(
+			late,
+			fmt.Sprintf(
+				"JobStatus == 5 && HoldReasonCode =!= 16 && (HoldReasonCode =!= 1 || HoldReasonSubCode =!= 7284) && time() - EnteredCurrentStatus > %d",
+				t.HeldDeadline,
+			),
+		)
 	}
 	if a.chance(20) {
 		t.IdleDeadline = 1 + a.Int64N(315360000)
@@ -168,13 +174,23 @@ func (a *author) moreMemory(s *spec) {
 	}
 	holds := "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 	s.means["RequestMemory"] = fmt.Sprintf("%s < %d ? %d << %s : %d", holds, steps, first, holds, most)
-	s.orElse("PeriodicRelease", fmt.Sprintf("JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102) && %s >= 1 && %s <= %d",
-		holds, holds, min(steps, s.JobOptions.MemoryRetry.Times)))
+	s.orElse(
+		"PeriodicRelease",
+		fmt.Sprintf(
+			"JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102) && %s >= 1 && %s <= %d",
+			holds,
+			holds,
+			min(steps, s.JobOptions.MemoryRetry.Times),
+		),
+	)
 }
 
 // environment adds variables, of which the ad shows only the name of a file.
 func (a *author) environment(s *spec) {
-	s.Environment = map[string]string{pick(a, "A", "PATH", "LD_PRELOAD", "_"): strings.ReplaceAll(a.text(), "\t", " "), "B": "$(X)"}
+	s.Environment = map[string]string{
+		pick(a, "A", "PATH", "LD_PRELOAD", "_"): strings.ReplaceAll(a.text(), "\t", " "),
+		"B":                                     "$(X)",
+	}
 	s.means["TransferInput"] = `"script,token,.environment"`
 	if a.chance(10) {
 		taken := pick(a, "HOME", "HTCPROCID", "APPTAINER_BIND", "SINGULARITYENV_X", "_CONDOR_JOB_AD")

@@ -24,8 +24,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "where the specs begin")
 )
 
-// For any spec the real condor_submit produces exactly the intended attributes, in addition to those of an empty spec, and
-// nothing else.
+// For any spec the real condor_submit produces exactly the intended attributes, in addition to those of an empty spec,
+// and nothing else.
 func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -62,12 +62,25 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 			t.Errorf("seed %d, spec %d: %v\n%s", *seed, i, err, s.Options)
 		}
 	}
-	t.Logf("%d specs: %d described and given to condor_submit, %d refused as they should be, %d differ", *specs, accepted, *specs-accepted, differ)
+	t.Logf(
+		"%d specs: %d described and given to condor_submit, %d refused as they should be, %d differ",
+		*specs,
+		accepted,
+		*specs-accepted,
+		differ,
+	)
 	require.Greater(t, accepted, *specs/2)
 }
 
 // measured lists attributes whose value is a time or a size.
-var measured = []string{"QDate", "EnteredCurrentStatus", "DiskUsage", "ImageSize", "ExecutableSize", "TransferInputSizeMB"}
+var measured = []string{
+	"QDate",
+	"EnteredCurrentStatus",
+	"DiskUsage",
+	"ImageSize",
+	"ExecutableSize",
+	"TransferInputSizeMB",
+}
 
 // compare describes the differences between the ads and what s means.
 func (s spec) compare(usual classad.Ad, ads []classad.Ad) error {
@@ -219,8 +232,8 @@ func bound(s, op string) string {
 // measures lists the job's attributes in the clauses that HTCondor adds for requests.
 var measures = regexp.MustCompile(`\b(Request[A-Za-z]+|DiskUsage)\b`)
 
-// checkRequirements expects ours as the leftmost conjuncts. What HTCondor adds depends on its release and on the requests:
-// each added conjunct is in the ad of an empty spec, too, or compares what a machine has.
+// checkRequirements expects ours as the leftmost conjuncts. What HTCondor adds depends on its release and on the
+// requests: each added conjunct is in the ad of an empty spec, too, or compares what a machine has.
 func (s spec) checkRequirements(usual, got classad.Value) error {
 	had, err := usual.Expr()
 	if err != nil {

@@ -194,7 +194,11 @@ func TestANaiveJobWritesFilesOfTheOperators(t *testing.T) {
 	b := newBench(t)
 	dir, home := t.TempDir(), t.TempDir()
 	b.d.Source = "echo evil; echo evil >mine"
-	lines := fmt.Sprintf("output = %s/.bashrc\ntransfer_output_files = mine\ntransfer_output_remaps = \"mine=%s/.profile\"", home, home)
+	lines := fmt.Sprintf(
+		"output = %s/.bashrc\ntransfer_output_files = mine\ntransfer_output_remaps = \"mine=%s/.profile\"",
+		home,
+		home,
+	)
 	job := b.sendNaive(dir, lines)
 	fetch := exec.Command("condor_transfer_data", job.ID())
 	fetch.Env = append(os.Environ(), "KRB5CCNAME="+b.id.CCache)

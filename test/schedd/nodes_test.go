@@ -34,7 +34,8 @@ type followed struct {
 	reported map[int]ledger.NodeState // what callbacks made of nodes
 }
 
-// follow sends a DAG whose intent is in the ledger. Step numbers are those of the DAG; places are of its nodes. Its jobs report if reports is set.
+// follow sends a DAG whose intent is in the ledger. Step numbers are those of the DAG; places are of its nodes. Its
+// jobs report if reports is set.
 func follow(g *graph, places []ledger.Place, reports bool) *followed {
 	g.t.Helper()
 	book, err := ledger.Open(g.t.Context(), filepath.Join(g.t.TempDir(), "htcjobs.db"))
@@ -43,11 +44,27 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 	f := &followed{graph: g, book: book, reported: map[int]ledger.NodeState{}}
 	now := func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 	as := func(context.Context, backend.Target) (schedd.Identity, error) { return g.id, nil }
-	f.dags = &crosscheck.Checker{Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silent{}, Kind: ledger.Workflows}
-	f.rest = &nodes.Checker{Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silentNodes{}, Started: f.dags.Started, Whole: 10 * time.Minute, Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
-		account, err := g.Account(ctx, g.id)
-		return []string{account}, err
-	}}
+	f.dags = &crosscheck.Checker{
+		Ledger:   book,
+		Schedd:   g.Client,
+		As:       as,
+		Now:      now,
+		Observer: silent{},
+		Kind:     ledger.Workflows,
+	}
+	f.rest = &nodes.Checker{
+		Ledger:   book,
+		Schedd:   g.Client,
+		As:       as,
+		Now:      now,
+		Observer: silentNodes{},
+		Started:  f.dags.Started,
+		Whole:    10 * time.Minute,
+		Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
+			account, err := g.Account(ctx, g.id)
+			return []string{account}, err
+		},
+	}
 	if reports {
 		receiver := httptest.NewServer(notify.NewReceiver(f, notify.Options{}, zerolog.Nop()))
 		g.t.Cleanup(receiver.Close)
@@ -69,8 +86,18 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 		places[n].Step = g.dag.Nodes[n].Step
 	}
 	tag := g.dag.Tag
-	f.run = ledger.Run{Kind: ledger.Workflows, UID: tag.UID, Attempt: tag.Attempt, Namespace: tag.Namespace, Name: tag.Name, State: ledger.Intent,
-		Procs: 1, TokenHash: notify.Hash(token), Created: now(), Deferred: true}
+	f.run = ledger.Run{
+		Kind:      ledger.Workflows,
+		UID:       tag.UID,
+		Attempt:   tag.Attempt,
+		Namespace: tag.Namespace,
+		Name:      tag.Name,
+		State:     ledger.Intent,
+		Procs:     1,
+		TokenHash: notify.Hash(token),
+		Created:   now(),
+		Deferred:  true,
+	}
 	f.write(func(tx *ledger.Tx) error {
 		require.NoError(g.t, tx.InsertRun(f.run))
 		return tx.InsertNodes(f.run, steps, places)
@@ -158,7 +185,10 @@ func shapes(g *graph) (places []ledger.Place) {
 		first = append(first, g.node(schedd.DAGNode{Variables: "N=" + strconv.Itoa(s) + "\n"}))
 		at(s)
 	}
-	again := g.step("again", `starts=$(sed -n 's/^NumJobStarts = //p' .job.ad); test "${starts:-0}" -ge 1 || { echo "try $starts" >&2; exit 75; }`)
+	again := g.step(
+		"again",
+		`starts=$(sed -n 's/^NumJobStarts = //p' .job.ad); test "${starts:-0}" -ge 1 || { echo "try $starts" >&2; exit 75; }`,
+	)
 	again.JobOptions.Retries, again.RetryExitCodes = new(2), []int{75}
 	for s := range 3 {
 		second = append(second, g.node(schedd.DAGNode{Parents: []int{first[s]}}))
@@ -226,20 +256,37 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 	g.step("after", `exit 0`)
 	g.node(schedd.DAGNode{Parents: []int{slow}})
 	f := follow(g, []ledger.Place{{}, {}}, true)
-	require.Eventually(t, func() bool { f.pass(); return f.states()[0] == ledger.NodeRunning }, patience, 500*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { f.pass(); return f.states()[0] == ledger.NodeRunning },
+		patience,
+		500*time.Millisecond,
+	)
 	f.write(func(tx *ledger.Tx) error {
 		run, err := tx.Run(f.run.UID, f.run.Attempt)
 		require.NoError(t, err)
 		run.Stop = crosscheck.StopSuspended
 		return tx.UpdateRun(run)
 	})
-	require.NoError(t, g.Remove(t.Context(), g.id, schedd.In(g.cluster.ID, g.dag.Tag.Constraint()), crosscheck.RemoveReason(crosscheck.StopSuspended)))
+	require.NoError(
+		t,
+		g.Remove(
+			t.Context(),
+			g.id,
+			schedd.In(g.cluster.ID, g.dag.Tag.Constraint()),
+			crosscheck.RemoveReason(crosscheck.StopSuspended),
+		),
+	)
 	require.Eventually(t, func() bool {
 		f.ahead.Add(int64(crosscheck.LostAfter))
 		return f.pass()
 	}, patience, 500*time.Millisecond)
 	rows := f.rows()
 	require.Equal(t, []ledger.NodeState{ledger.NodeFutile, ledger.NodeFutile}, f.states())
-	require.Equal(t, []string{crosscheck.StopSuspended, crosscheck.StopSuspended}, []string{rows[0].Reason, rows[1].Reason})
+	require.Equal(
+		t,
+		[]string{crosscheck.StopSuspended, crosscheck.StopSuspended},
+		[]string{rows[0].Reason, rows[1].Reason},
+	)
 	require.Contains(t, rows[0].Message, "removed")
 }

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
-// What decides is what kinit makes of krb5.conf: its words name the realm, and tell one whose KDC does not answer from one that it knows no KDC
-// of.
+// What decides is what kinit makes of krb5.conf: its words name the realm, and tell one whose KDC does not answer from
+// one that it knows no KDC of.
 func TestKinitReadsTheSameRealms(t *testing.T) {
 	t.Parallel()
 	world(t)

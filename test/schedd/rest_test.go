@@ -16,7 +16,12 @@ import (
 func (b *bench) edit(attribute, value string) {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), "condor_qedit", "-constraint", b.d.Tag.Constraint(), attribute, value)
-	cmd.Env = append(os.Environ(), "CONDOR_CONFIG="+b.options().CondorConfig, "KRB5_CONFIG="+b.options().Krb5Config, "KRB5CCNAME="+b.id.CCache)
+	cmd.Env = append(
+		os.Environ(),
+		"CONDOR_CONFIG="+b.options().CondorConfig,
+		"KRB5_CONFIG="+b.options().Krb5Config,
+		"KRB5CCNAME="+b.id.CCache,
+	)
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
 }
@@ -46,7 +51,10 @@ func TestWhatHTCondorDoesNotHaveKeepsNothingElseFromComing(t *testing.T) {
 			b := newBench(t)
 			b.d.Source = "echo out; echo 1 > there; echo 2 > a,b\n"
 			b.d.Allow = []string{"environment"}
-			b.d.Options = fmt.Sprintf("environment = \"PATH=%s\"\n", b.pathWithMv("case $* in *.htcd-name-*) echo no >&2; exit 1 ;; esac"))
+			b.d.Options = fmt.Sprintf(
+				"environment = \"PATH=%s\"\n",
+				b.pathWithMv("case $* in *.htcd-name-*) echo no >&2; exit 1 ;; esac"),
+			)
 			cluster := b.submit()
 			b.until("completed", func(j schedd.Job) bool { return j.Status == schedd.Completed })
 			if lost != "" {

@@ -29,8 +29,8 @@ type spec struct {
 type author struct {
 	*rand.Rand
 	hostile []string // lines that must be refused
-	// names has the quoted names of the current spec and their meaning; bad reports that one of them must be refused, or a
-	// function or a nested ad.
+	// names has the quoted names of the current spec and their meaning; bad reports that one of them must be refused,
+	// or a function or a nested ad.
 	names map[string]string
 	bad   bool
 }
@@ -47,7 +47,23 @@ var odd = []string{
 }
 
 // never lists pieces that no value may contain.
-var never = []string{"$(X)", "$$(Unknown)", "$ENV(HOME)", "$(DOLLAR)(X)", "$$([1])", "$INT(X)", "\r", "\x00", "\x1b[0m", "\x7f", "\x0b", "$F(x)", "\u0085", "\u009b2J", "\xff"}
+var never = []string{
+	"$(X)",
+	"$$(Unknown)",
+	"$ENV(HOME)",
+	"$(DOLLAR)(X)",
+	"$$([1])",
+	"$INT(X)",
+	"\r",
+	"\x00",
+	"\x1b[0m",
+	"\x7f",
+	"\x0b",
+	"$F(x)",
+	"\u0085",
+	"\u009b2J",
+	"\xff",
+}
 
 // plainNames has quoted names as written and their meaning.
 var plainNames = map[string]string{
@@ -99,7 +115,18 @@ func (a *author) expr(depth int) string {
 			func() string { s, _ := a.literal(); return s },
 			func() string { return pick(a, "true", "FALSE", "Undefined", "error") },
 			func() string {
-				return pick(a, "Memory", "TARGET.OpSysAndVer", "MY.RequestCpus", "ExitCode", "NumJobStarts", "HasSingularity", "target.Machine", ".x", "JobStatus")
+				return pick(
+					a,
+					"Memory",
+					"TARGET.OpSysAndVer",
+					"MY.RequestCpus",
+					"ExitCode",
+					"NumJobStarts",
+					"HasSingularity",
+					"target.Machine",
+					".x",
+					"JobStatus",
+				)
 			},
 			a.quoted,
 		)()
@@ -107,7 +134,32 @@ func (a *author) expr(depth int) string {
 	x := func() string { return a.expr(depth - 1) }
 	return pick(a,
 		func() string {
-			return x() + a.blank() + pick(a, "==", "!=", "=?=", "=!=", "<", "<=", ">", ">=", "&&", "||", "+", "-", "*", "/", "%", "|", "&", "^", "<<", ">>", ">>>", "is", "isnt") + a.blank() + x()
+			return x() + a.blank() + pick(
+				a,
+				"==",
+				"!=",
+				"=?=",
+				"=!=",
+				"<",
+				"<=",
+				">",
+				">=",
+				"&&",
+				"||",
+				"+",
+				"-",
+				"*",
+				"/",
+				"%",
+				"|",
+				"&",
+				"^",
+				"<<",
+				">>",
+				">>>",
+				"is",
+				"isnt",
+			) + a.blank() + x()
 		},
 		func() string { return "(" + x() + ")" },
 		func() string { return pick(a, "!", "-", "~", "+") + "(" + x() + ")" },
@@ -219,21 +271,81 @@ func reason(attribute string) setting {
 }
 
 var settings = map[string]setting{
-	"request_cpus":             exactly("RequestCpus", "2", "2", "1.5", "1.5", "Undefined", "", "2 * 3", "2 * 3", "x ? 1 : 2", "x ? 1 : 2", "\"2\"", "\"2\""),
-	"request_gpus":             exactly("RequestGPUs", "1", "1", "2", "2"),
-	"require_gpus":             one("@require_gpus"),
-	"gpus_minimum_memory":      exactly("@gpus_minimum_memory", "2GB", "2048", "100", "100"),
-	"gpus_minimum_capability":  exactly("@gpus_minimum_capability", "7", "7", "8.5", "8.5"),
-	"gpus_maximum_capability":  exactly("@gpus_maximum_capability", "9", "9", "9.5", "9.5"),
-	"gpus_minimum_runtime":     exactly("@gpus_minimum_runtime", "12", "12000", "11.2", "11020"),
-	"max_retries":              exactly("@max_retries", "0", "0", "3", "3", "999999999", "999999999"),
-	"success_exit_code":        exactly("@success_exit_code", "0", "0", "42", "42"),
-	"retry_until":              exactly("@retry_until", "7", "ExitCode =?= 7", "ExitCode>5", "ExitCode > 5", "ExitCode > 5 ? true : false", "(ExitCode > 5 ? true : false)"),
-	"nice_user":                exactly("@nice_user", "true", "true", "False", "false"),
-	"accounting_group":         exactly("@accounting_group", "group_cms.prod", "group_cms.prod", "a-b@c.d", "a-b@c.d"),
-	"preferences":              one("@preferences"),
-	"request_memory":           exactly("RequestMemory", "512", "512", "2GB", "2048", "2 GB", "2048", "1.5G", "1536", "1.5", "2", "undefined", "", "100M", "100", "1t", "1048576", "2048 * 2", "2048 * 2"),
-	"request_disk":             exactly("RequestDisk", "512", "512", "2GB", "2097152", "2 MB", "2048", "1.5G", "1572864", "1.5", "2", "undefined", "", "100K", "100", "1024*1024", "1024*1024"),
+	"request_cpus": exactly(
+		"RequestCpus",
+		"2",
+		"2",
+		"1.5",
+		"1.5",
+		"Undefined",
+		"",
+		"2 * 3",
+		"2 * 3",
+		"x ? 1 : 2",
+		"x ? 1 : 2",
+		"\"2\"",
+		"\"2\"",
+	),
+	"request_gpus":            exactly("RequestGPUs", "1", "1", "2", "2"),
+	"require_gpus":            one("@require_gpus"),
+	"gpus_minimum_memory":     exactly("@gpus_minimum_memory", "2GB", "2048", "100", "100"),
+	"gpus_minimum_capability": exactly("@gpus_minimum_capability", "7", "7", "8.5", "8.5"),
+	"gpus_maximum_capability": exactly("@gpus_maximum_capability", "9", "9", "9.5", "9.5"),
+	"gpus_minimum_runtime":    exactly("@gpus_minimum_runtime", "12", "12000", "11.2", "11020"),
+	"max_retries":             exactly("@max_retries", "0", "0", "3", "3", "999999999", "999999999"),
+	"success_exit_code":       exactly("@success_exit_code", "0", "0", "42", "42"),
+	"retry_until": exactly(
+		"@retry_until",
+		"7",
+		"ExitCode =?= 7",
+		"ExitCode>5",
+		"ExitCode > 5",
+		"ExitCode > 5 ? true : false",
+		"(ExitCode > 5 ? true : false)",
+	),
+	"nice_user":        exactly("@nice_user", "true", "true", "False", "false"),
+	"accounting_group": exactly("@accounting_group", "group_cms.prod", "group_cms.prod", "a-b@c.d", "a-b@c.d"),
+	"preferences":      one("@preferences"),
+	"request_memory": exactly(
+		"RequestMemory",
+		"512",
+		"512",
+		"2GB",
+		"2048",
+		"2 GB",
+		"2048",
+		"1.5G",
+		"1536",
+		"1.5",
+		"2",
+		"undefined",
+		"",
+		"100M",
+		"100",
+		"1t",
+		"1048576",
+		"2048 * 2",
+		"2048 * 2",
+	),
+	"request_disk": exactly(
+		"RequestDisk",
+		"512",
+		"512",
+		"2GB",
+		"2097152",
+		"2 MB",
+		"2048",
+		"1.5G",
+		"1572864",
+		"1.5",
+		"2",
+		"undefined",
+		"",
+		"100K",
+		"100",
+		"1024*1024",
+		"1024*1024",
+	),
 	"request_fpga":             exactly("Requestfpga", "1", "1", "3", "3"),
 	"rank":                     one("Rank"),
 	"priority":                 exactly("JobPrio", "5", "5", "-20", "-20", "0", "0"),
@@ -254,14 +366,42 @@ var settings = map[string]setting{
 	"job_max_vacate_time":      one("JobMaxVacateTime"),
 	"want_graceful_removal":    one("WantGracefulRemoval"),
 	"notification":             exactly("JobNotification", "never", "0", "Always", "1", "COMPLETE", "2", "error", "3"),
-	"transfer_output_files":    exactly("TransferOutput", "out.root", `"out.root"`, "a, b/c ,d/", `"a,b/c,d/"`, "x+y=z@1", `"x+y=z@1"`, `""`, `""`),
+	"transfer_output_files": exactly(
+		"TransferOutput",
+		"out.root",
+		`"out.root"`,
+		"a, b/c ,d/",
+		`"a,b/c,d/"`,
+		"x+y=z@1",
+		`"x+y=z@1"`,
+		`""`,
+		`""`,
+	),
 }
 
 // exclusive lists commands that exclude each other.
-var exclusive = map[string]string{"concurrency_limits": "concurrency_limits_expr", "accounting_group": "nice_user", "rank": "preferences"}
+var exclusive = map[string]string{
+	"concurrency_limits": "concurrency_limits_expr",
+	"accounting_group":   "nice_user",
+	"rank":               "preferences",
+}
 
 // attributes adds the +Attributes of a spec.
-var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "WantGPULab", "is_resumable", "RequestRuntime", "ProjectX"}
+var attributes = []string{
+	"JobFlavour",
+	"MaxRuntime",
+	"WantOS",
+	"BigMemJob",
+	"ProjectName",
+	"DESIRED_Sites",
+	"REQUIRED_OS",
+	"Experiment",
+	"JobDescription",
+	"WantGPULab",
+	"is_resumable",
+	"RequestRuntime",
+	"ProjectX",
+}
 
 // spec generates a spec.
 func (a *author) spec(d schedd.Description) spec {

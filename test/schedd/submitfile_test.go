@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// The goldens of submitfile say which jobs a submit file makes, and what the program of each gets as arguments. HTCondor 25 refuses
-// further queue statements, and `want25` is where it reads a table otherwise.
+// The goldens of submitfile say which jobs a submit file makes, and what the program of each gets as arguments.
+// HTCondor 25 refuses further queue statements, and `want25` is where it reads a table otherwise.
 func TestEverySubmitFileMakesTheJobsThatCondorSubmitMakes(t *testing.T) {
 	t.Parallel()
 	version, err := exec.CommandContext(t.Context(), "condor_version").Output()

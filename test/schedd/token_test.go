@@ -32,13 +32,18 @@ func made(t *testing.T, name string) string {
 func forged(issuer, key string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode(fmt.Appendf(nil, `{"alg":"HS256","kid":%q}`, key)) + "." +
-		encode(fmt.Appendf(nil, `{"iat":1700000000,"iss":%q,"sub":"alice@%s"}`, issuer, parts.Domain)) + "." + encode(make([]byte, 32))
+		encode(
+			fmt.Appendf(nil, `{"iat":1700000000,"iss":%q,"sub":"alice@%s"}`, issuer, parts.Domain),
+		) + "." + encode(make([]byte, 32))
 }
 
 // show makes the bench authenticate with a token.
 func (b *bench) show(text string) {
 	b.t.Helper()
-	k := &credential.Keeper{Tickets: krb.New(krb.Options{Dir: b.t.TempDir()}), Tokens: idtoken.New(idtoken.Options{Dir: b.t.TempDir()})}
+	k := &credential.Keeper{
+		Tickets: krb.New(krb.Options{Dir: b.t.TempDir()}),
+		Tokens:  idtoken.New(idtoken.Options{Dir: b.t.TempDir()}),
+	}
 	b.t.Cleanup(func() { require.NoError(b.t, k.Close()) })
 	c, err := credential.Read(map[string][]byte{"token": []byte(text)})
 	require.NoError(b.t, err)
@@ -71,7 +76,11 @@ func served(t *testing.T, text string) {
 	out := filepath.Join(dir, strconv.Itoa(jobs[0].Proc))
 	require.NoError(t, os.Mkdir(out, 0o700))
 	procs := schedd.Procs{Tag: b.d.Tag, Cluster: cluster.ID, Numbers: []int{0}}
-	require.NoError(t, b.Transfer(t.Context(), b.id, procs, dir), "where it may write nothing else it can still read its token")
+	require.NoError(
+		t,
+		b.Transfer(t.Context(), b.id, procs, dir),
+		"where it may write nothing else it can still read its token",
+	)
 	written, err := os.ReadFile(filepath.Join(out, schedd.Stdout))
 	require.NoError(t, err)
 	require.Equal(t, "mine\n", string(written))
@@ -94,8 +103,9 @@ func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 	}
 }
 
-// Not parallel: OpenSSL's error about the signature stays with the daemon's thread, and HTCondor (23.9, 25.14) takes it for one of whatever other
-// SciToken it is reading at that moment: it gives up that handshake without a word, and the other tool waits 20 s.
+// Not parallel: OpenSSL's error about the signature stays with the daemon's thread, and HTCondor (23.9, 25.14) takes it
+// for one of whatever other SciToken it is reading at that moment: it gives up that handshake without a word, and the
+// other tool waits 20 s.
 func TestOfASciTokenThatSomebodyElseSignedEveryCommandSaysSo(t *testing.T) {
 	text := made(t, "scitoken")
 	text = text[:strings.LastIndexByte(text, '.')+1] + base64.RawURLEncoding.EncodeToString(make([]byte, 64))
@@ -131,13 +141,29 @@ func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "client.conf")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS, IDTOKENS\nSEC_TOKEN_DIRECTORY = %s\n", b.id.Tokens), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			config,
+			fmt.Appendf(
+				usual,
+				"SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS, IDTOKENS\nSEC_TOKEN_DIRECTORY = %s\n",
+				b.id.Tokens,
+			),
+			0o600,
+		),
+	)
 	o := b.options()
 	o.CondorConfig = config
 	b.Client = schedd.New(o)
 
 	ping := exec.CommandContext(t.Context(), "condor_ping", "-name", b.world.Host(), "-type", "SCHEDD", "WRITE")
-	ping.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "CONDOR_CONFIG=" + config, "KRB5CCNAME=FILE:/nonexistent"}
+	ping.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=/nonexistent",
+		"CONDOR_CONFIG=" + config,
+		"KRB5CCNAME=FILE:/nonexistent",
+	}
 	said, err := ping.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, string(said), "alice@", "it would be taken")
@@ -197,12 +223,29 @@ func TestNoSciTokenOfTheMachineRidesAlong(t *testing.T) {
 	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "client.conf")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS, SCITOKENS\nCOLLECTOR_HOST = %s:%d\n", b.world.Host(), b.world.Ports.Condor), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			config,
+			fmt.Appendf(
+				usual,
+				"SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS, SCITOKENS\nCOLLECTOR_HOST = %s:%d\n",
+				b.world.Host(),
+				b.world.Ports.Condor,
+			),
+			0o600,
+		),
+	)
 	discovered := fmt.Sprintf("/tmp/bt_u%d", os.Getuid())
 	require.NoError(t, os.WriteFile(discovered, []byte(made(t, "scitoken")), 0o600))
 	t.Cleanup(func() { require.NoError(t, os.Remove(discovered)) })
 	ping := exec.CommandContext(t.Context(), "condor_ping", "-name", b.world.Host(), "-type", "SCHEDD", "WRITE")
-	ping.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "CONDOR_CONFIG=" + config, "KRB5CCNAME=FILE:/nonexistent"}
+	ping.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=/nonexistent",
+		"CONDOR_CONFIG=" + config,
+		"KRB5CCNAME=FILE:/nonexistent",
+	}
 	said, err := ping.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, string(said), "alice@", "it would be taken")

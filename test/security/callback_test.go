@@ -91,13 +91,23 @@ func verdicts(b *trial.Bench) string {
 		s := job.Status
 		failures, err := json.Marshal(s.Failures)
 		require.NoError(b.T, err)
-		rows += fmt.Sprintln(job.Name, s.Phase, s.Attempt, s.JobID, s.Active, s.Succeeded, s.Failed, string(failures), s.CompletionTime)
+		rows += fmt.Sprintln(
+			job.Name,
+			s.Phase,
+			s.Attempt,
+			s.JobID,
+			s.Active,
+			s.Succeeded,
+			s.Failed,
+			string(failures),
+			s.CompletionTime,
+		)
 	}
 	return rows
 }
 
-// The job left the queue and the history before HTCondor was asked about it, so only its own report of its end is known. The
-// next attempt waits for nothing else.
+// The job left the queue and the history before HTCondor was asked about it, so only its own report of its end is
+// known. The next attempt waits for nothing else.
 func TestWhatAJobSaysOfItsEndStandsWhereHTCondorHasForgottenIt(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -111,13 +121,21 @@ func TestWhatAJobSaysOfItsEndStandsWhereHTCondorHasForgottenIt(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, htcd.Start(context.WithoutCancel(ctx))) })
 	_, err := b.Lab.RunAs(ctx, "robot", "condor_rm", job.Status.JobID[0])
 	require.NoError(t, err)
-	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 }, func() string { return "still in the queue" })
+	b.Eventually(
+		func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 },
+		func() string { return "still in the queue" },
+	)
 	require.NoError(t, os.Truncate(b.Lab.Path("condor", "spool", "history"), 0))
 	b.Kubectl("annotate", "htcjob", "forgotten", v1alpha1.RerunAnnotation+"=once")
 	require.NoError(t, htcd.Start(ctx))
 
 	b.Until("forgotten", "told as it said", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 })
-	said := b.SQL(fmt.Sprintf("SELECT status, exitCode, source FROM htcjobs h JOIN runs r ON h.run = r.id WHERE uid = '%s' AND attempt = 1", job.UID))
+	said := b.SQL(
+		fmt.Sprintf(
+			"SELECT status, exitCode, source FROM htcjobs h JOIN runs r ON h.run = r.id WHERE uid = '%s' AND attempt = 1",
+			job.UID,
+		),
+	)
 	require.Equal(t, "7|3|crosscheck", said)
 }
 
@@ -137,7 +155,11 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	require.NoError(t, err)
 	running := func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning }
 	real, other, ended := b.Until("real", "running", running), b.Until("other", "running", running), b.Ended("ended")
-	second := b.Until("again", "running again", func(job *v1alpha1.HTCJob) bool { return running(job) && job.Status.Attempt == 2 })
+	second := b.Until(
+		"again",
+		"running again",
+		func(job *v1alpha1.HTCJob) bool { return running(job) && job.Status.Attempt == 2 },
+	)
 	for _, job := range []*v1alpha1.HTCJob{ended, first} { // so that HTCondor's own report does not interfere
 		b.Eventually(func() bool {
 			return b.SQL(fmt.Sprintf("SELECT confirmed FROM runs WHERE uid = '%s' AND attempt = 1", job.UID)) == "1"
@@ -197,7 +219,12 @@ func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	require.EqualValues(t, 7, *failed.Status.Failures[0].ExitCode)
 
 	address := fmt.Sprintf("127.0.0.1:%d", world.Ports.Receiver)
-	require.Equal(t, http.StatusBadRequest, postTo(b, http.DefaultClient, "http://"+address, token, "real", real.Status.JobID[0], 0), "plain HTTP")
+	require.Equal(
+		t,
+		http.StatusBadRequest,
+		postTo(b, http.DefaultClient, "http://"+address, token, "real", real.Status.JobID[0], 0),
+		"plain HTTP",
+	)
 	_, err = http.Get("https://" + address)
 	require.ErrorContains(t, err, "certificate", "it is of no authority that this machine trusts")
 

@@ -17,7 +17,9 @@ import (
 
 // noted gives an HTCJob the Secret notes as the credential note.
 func noted(job *v1alpha1.HTCJob) {
-	job.Spec.Credentials = []v1alpha1.Credential{{Name: "note", SecretKeyRef: v1alpha1.KeyRef{Name: "notes", Key: "text"}, As: v1alpha1.PlainFile}}
+	job.Spec.Credentials = []v1alpha1.Credential{
+		{Name: "note", SecretKeyRef: v1alpha1.KeyRef{Name: "notes", Key: "text"}, As: v1alpha1.PlainFile},
+	}
 }
 
 func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
@@ -34,7 +36,12 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 	require.NoError(t, err)
 
 	ask := func(client *http.Client, scheme, uid, token string) (int, string) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s://127.0.0.1:%d/credentials/%s/1", scheme, world.Ports.Receiver, uid), nil)
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodGet,
+			fmt.Sprintf("%s://127.0.0.1:%d/credentials/%s/1", scheme, world.Ports.Receiver, uid),
+			nil,
+		)
 		require.NoError(t, err)
 		if token != "" {
 			request.Header.Set("Authorization", "Bearer "+token)
@@ -74,10 +81,17 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, status, "plain HTTP")
 	require.Equal(t, http.StatusForbidden, post(b, own[1], "mine", mine.Status.JobID[0], 0), "it ends no job")
 
-	// Nobody else sees it: not in the ad, in arguments or environments outside of the script's container, in htcd's log.
+	// Nobody else sees it: not in the ad, in arguments or environments outside of the script's container, in htcd's
+	// log.
 	ad, err := b.Lab.Run(t.Context(), "condor_q", "-l", mine.Status.JobID[0])
 	require.NoError(t, err)
-	seen, err := b.Lab.RunAs(t.Context(), "root", "sh", "-c", "cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'")
+	seen, err := b.Lab.RunAs(
+		t.Context(),
+		"root",
+		"sh",
+		"-c",
+		"cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n'",
+	)
 	require.NoError(t, err)
 	log, err := os.ReadFile(b.Lab.Log("htcd"))
 	require.NoError(t, err)

@@ -94,7 +94,8 @@ func resident(b *trial.Bench) (mib int, unanswered float64) {
 	return mib, unanswered
 }
 
-// All of them, and the job, come from one address, or each from one of many: the callback arrives, and htcd stays small.
+// All of them, and the job, come from one address, or each from one of many: the callback arrives, and htcd stays
+// small.
 func TestThousandsOfSlowConnectionsKeepNobodysCallbackOut(t *testing.T) {
 	for name, from := range map[string]func(i int) string{
 		"from the job's own address": func(int) string { return "127.0.0.1" },
@@ -113,7 +114,10 @@ func TestThousandsOfSlowConnectionsKeepNobodysCallbackOut(t *testing.T) {
 			for i := range 3000 {
 				s.clients.Go(func() { s.keep(ctx, from(i), ways[i%len(ways)]) })
 			}
-			b.Eventually(func() bool { return s.opened.Load() > 6000 }, func() string { return fmt.Sprintf("only %d were opened", s.opened.Load()) })
+			b.Eventually(
+				func() bool { return s.opened.Load() > 6000 },
+				func() string { return fmt.Sprintf("only %d were opened", s.opened.Load()) },
+			)
 			b.Create("flooded", "exit 3\n")
 			most := 0
 			failed := b.Until("flooded", "ended", func(job *v1alpha1.HTCJob) bool {
@@ -123,7 +127,13 @@ func TestThousandsOfSlowConnectionsKeepNobodysCallbackOut(t *testing.T) {
 			})
 			require.Equal(t, "callback", b.Source(failed), "it was not HTCondor alone that told of the end")
 			_, ended := resident(b)
-			t.Logf("%d connections opened, %.0f ended without an answer; htcd grew from %d to %d MiB", s.opened.Load(), ended-counted, before, most)
+			t.Logf(
+				"%d connections opened, %.0f ended without an answer; htcd grew from %d to %d MiB",
+				s.opened.Load(),
+				ended-counted,
+				before,
+				most,
+			)
 			require.Greater(t, ended, counted)
 			require.Less(t, most, before+350, "2,048 connections take 220 MB at their worst")
 		})

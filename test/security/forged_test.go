@@ -25,19 +25,34 @@ func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	return cluster
 }
 
-// forgeHuge is forge for a job that waits and whose attributes are too long for HTCondor to send what htcd asks of every job.
-// HTCondor 25.14 accepts no single attribute of 16 MiB.
+// forgeHuge is forge for a job that waits and whose attributes are too long for HTCondor to send what htcd asks of
+// every job. HTCondor 25.14 accepts no single attribute of 16 MiB.
 func forgeHuge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	b.T.Helper()
 	long := `"` + strings.Repeat("x", 9_000_000) + `"`
 	cluster = sendForged(b, job, "requirements = false", "+HTCJobSuccessCodes = "+long, "+HTCJobHeldDeadline = "+long)
 	b.T.Cleanup(func() {
-		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`, "HTCJobHeldDeadline", "0") // the history would be slow for everybody
+		asAlice(
+			b,
+			"condor_qedit",
+			cluster,
+			"HTCJobSuccessCodes",
+			`""`,
+			"HTCJobHeldDeadline",
+			"0",
+		) // the history would be slow for everybody
 		asAlice(b, "condor_rm", cluster)
 	})
 	var err error
 	b.Eventually(func() bool { // once, on a loaded machine, condor_q answered just after the submission
-		_, err = b.Lab.Run(b.T.Context(), "condor_q", "-allusers", "-json", "-attributes", "ClusterId,HTCJobSuccessCodes,HTCJobHeldDeadline")
+		_, err = b.Lab.Run(
+			b.T.Context(),
+			"condor_q",
+			"-allusers",
+			"-json",
+			"-attributes",
+			"ClusterId,HTCJobSuccessCodes,HTCJobHeldDeadline",
+		)
 		return err != nil && strings.Contains(err.Error(), "Failed to fetch ads")
 	}, func() string { return fmt.Sprintf("condor_q sends an ad of 18 MB: %v", err) })
 	return cluster
@@ -55,7 +70,16 @@ transfer_executable = false
 %s
 queue
 `, job.UID, job.Namespace, job.Name, strings.Join(lines, "\n"))
-	out, err := b.Lab.RunInput(b.T.Context(), description, "lab", "as", "alice", "sh", "-c", "cd /tmp && condor_submit -spool -terse")
+	out, err := b.Lab.RunInput(
+		b.T.Context(),
+		description,
+		"lab",
+		"as",
+		"alice",
+		"sh",
+		"-c",
+		"cd /tmp && condor_submit -spool -terse",
+	)
 	require.NoError(b.T, err)
 	cluster, _, _ = strings.Cut(out, ".")
 	return cluster
@@ -90,12 +114,17 @@ func TestAHugeForgedAdHidesNothing(t *testing.T) {
 	b.Phase("silent", v1alpha1.PhaseRemoved) // only a cross-check can find out
 	b.Kubectl("delete", "htcjob", "deleted", "silent", "--timeout="+trial.Patience.String())
 	for i, job := range []*v1alpha1.HTCJob{deleted, silent} {
-		require.Equal(t, []string{forged[i] + ".0"}, b.Condor("condor_q", trial.Tagged(job)), "what is not ours is left alone")
+		require.Equal(
+			t,
+			[]string{forged[i] + ".0"},
+			b.Condor("condor_q", trial.Tagged(job)),
+			"what is not ours is left alone",
+		)
 	}
 }
 
-// The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag: exactly
-// what htcd would see after an interruption.
+// The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag:
+// exactly what htcd would see after an interruption.
 func TestAForgedTagIsNotAdopted(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -104,7 +133,10 @@ func TestAForgedTagIsNotAdopted(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, htcd.Start(context.WithoutCancel(ctx))) })
 	var jobs []*v1alpha1.HTCJob
 	for _, name := range []string{"interrupted", "untouched"} {
-		jobs = append(jobs, b.Create(name, "exit 0\n", func(job *v1alpha1.HTCJob) { job.Finalizers = []string{v1alpha1.Finalizer} }))
+		jobs = append(
+			jobs,
+			b.Create(name, "exit 0\n", func(job *v1alpha1.HTCJob) { job.Finalizers = []string{v1alpha1.Finalizer} }),
+		)
 	}
 	forge(b, jobs[0])
 	require.NoError(t, htcd.Start(ctx))
@@ -119,7 +151,13 @@ func TestAForgedTagIsNotAdopted(t *testing.T) {
 	require.Empty(t, refused.Status.JobID)
 	require.Len(t, b.Condor("condor_q", trial.Tagged(jobs[0])), 1, "and nothing is sent beside it")
 
-	_, err := b.Jobs.Patch(ctx, "interrupted", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1alpha1.AbandonAnnotation), metav1.PatchOptions{})
+	_, err := b.Jobs.Patch(
+		ctx,
+		"interrupted",
+		types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1alpha1.AbandonAnnotation),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	b.Kubectl("delete", "htcjob", "interrupted", "--timeout="+trial.Patience.String())
 }

@@ -87,8 +87,8 @@ func asked(b *trial.Bench, since int) []audited {
 	return all
 }
 
-// htcd does everything it ever does in Kubernetes, as the account and with the rules that deploy/base ships. No request is
-// forbidden, and every rule is used.
+// htcd does everything it ever does in Kubernetes, as the account and with the rules that deploy/base ships. No request
+// is forbidden, and every rule is used.
 func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -106,11 +106,30 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	_, err = b.Lab.Run(ctx, "kubectl", "-n", "default", "run", "stand-in", "--image=none", "--restart=Never")
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", "default", "delete", "pod", "stand-in", "--force")
+		_, err := b.Lab.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			"-n",
+			"default",
+			"delete",
+			"pod",
+			"stand-in",
+			"--force",
+		)
 		require.NoError(t, err)
 	})
 	require.NoError(t, htcd.Restart(ctx, "--pod-name=stand-in"))
-	label, err := b.Lab.Run(ctx, "kubectl", "-n", "default", "get", "pod", "stand-in", "-o", `jsonpath={.metadata.labels.htc\.cern\.ch/leads}`)
+	label, err := b.Lab.Run(
+		ctx,
+		"kubectl",
+		"-n",
+		"default",
+		"get",
+		"pod",
+		"stand-in",
+		"-o",
+		`jsonpath={.metadata.labels.htc\.cern\.ch/leads}`,
+	)
 	require.NoError(t, err)
 	require.Equal(t, "true", label)
 	require.NoError(t, htcd.Restart(ctx))
@@ -161,14 +180,32 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	}, func() string { return "the wrong password was never noticed" })
 	write(ctx, right)
 
-	// htcd reconcile, beside the running htcd and without it. Its client-go asks as if the apiserver could not answer a list
-	// with a watch.
+	// htcd reconcile, beside the running htcd and without it. Its client-go asks as if the apiserver could not answer a
+	// list with a watch.
 	_, err = b.Lab.Run(ctx, "htcd", "reconcile", "--once")
 	require.NoError(t, err)
 	require.NoError(t, htcd.Stop(ctx))
-	_, err = b.Lab.RunAs(ctx, "htcd", "env", "KUBE_FEATURE_WatchListClient=false", b.Lab.Path("htcd", "bin", "htcd"), "reconcile", "--once",
-		"--kubeconfig="+b.Lab.Path("kube", "htcd.kubeconfig"), "--data="+b.Lab.Path("htcd", "data"), "--ticket-dir=/dev/shm/htcd",
-		"--condor-config="+b.Lab.Path("condor", "client.conf"), "--krb5-config="+b.Lab.Path("krb", "krb5.conf"), "--pod-namespace=default")
+	_, err = b.Lab.RunAs(
+		ctx,
+		"htcd",
+		"env",
+		"KUBE_FEATURE_WatchListClient=false",
+		b.Lab.Path("htcd", "bin", "htcd"),
+		"reconcile",
+		"--once",
+		"--kubeconfig="+b.Lab.Path(
+			"kube",
+			"htcd.kubeconfig",
+		),
+		"--data="+b.Lab.Path("htcd", "data"),
+		"--ticket-dir=/dev/shm/htcd",
+		"--condor-config="+b.Lab.Path(
+			"condor",
+			"client.conf",
+		),
+		"--krb5-config="+b.Lab.Path("krb", "krb5.conf"),
+		"--pod-namespace=default",
+	)
 	require.NoError(t, err)
 	require.NoError(t, htcd.Start(ctx))
 	repeatEvent(b)
@@ -188,7 +225,13 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 			used[grant{a.ObjectRef.APIGroup, resource, a.Verb, name}] = true
 		}
 	}
-	granted := shipped(t, "base/rbac/clusterrole.yaml", "base/rbac/role.yaml", "components/logs-pod/clusterrole.yaml", "components/output/clusterrole.yaml")
+	granted := shipped(
+		t,
+		"base/rbac/clusterrole.yaml",
+		"base/rbac/role.yaml",
+		"components/logs-pod/clusterrole.yaml",
+		"components/output/clusterrole.yaml",
+	)
 	for _, g := range slices.Collect(maps.Keys(granted)) {
 		require.True(t, used[g], "granted and not used: %+v", g)
 	}
@@ -224,7 +267,13 @@ func askForAShell(b *trial.Bench) {
 	b.T.Helper()
 	var err error
 	b.Eventually(func() bool { // the apiserver finds htcd again
-		_, err = b.Lab.Run(b.T.Context(), "kubectl", "get", "--raw", "/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/job/exec?command=id")
+		_, err = b.Lab.Run(
+			b.T.Context(),
+			"kubectl",
+			"get",
+			"--raw",
+			"/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/job/exec?command=id",
+		)
 		return err != nil && strings.Contains(err.Error(), "use htcd exec")
 	}, func() string { return fmt.Sprint(err) })
 }
@@ -236,13 +285,18 @@ func listFrontProxy(b *trial.Bench) {
 	require.NoError(b.T, err)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(b.T, err)
-	found, err := client.CoreV1().ConfigMaps("kube-system").List(b.T.Context(), metav1.ListOptions{FieldSelector: "metadata.name=extension-apiserver-authentication"})
+	found, err := client.CoreV1().ConfigMaps(
+		"kube-system",
+	).List(
+		b.T.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=extension-apiserver-authentication"},
+	)
 	require.NoError(b.T, err)
 	require.Len(b.T, found.Items, 1)
 }
 
-// usePools lets htcd watch the labels of namespaces for an HTCPool, and asks for both as htcd does if the apiserver cannot answer a
-// list with a watch.
+// usePools lets htcd watch the labels of namespaces for an HTCPool, and asks for both as htcd does if the apiserver
+// cannot answer a list with a watch.
 func usePools(b *trial.Bench) {
 	b.T.Helper()
 	pool := b.Pool("", "{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}")
@@ -275,7 +329,12 @@ func repeatEvent(b *trial.Bench) {
 		recorder.Eventf(object, nil, corev1.EventTypeNormal, "Repeated", "Run", "said again")
 	}
 	b.Eventually(func() bool {
-		out := b.Kubectl("get", "events.events.k8s.io", "-o", `jsonpath={range .items[?(@.reason=="Repeated")]}{.series.count}{end}`)
+		out := b.Kubectl(
+			"get",
+			"events.events.k8s.io",
+			"-o",
+			`jsonpath={range .items[?(@.reason=="Repeated")]}{.series.count}{end}`,
+		)
 		return strings.TrimSpace(out) != ""
 	}, func() string { return "the event was never counted" })
 }

@@ -26,7 +26,15 @@ func settings(t *testing.T, values map[string]any) {
 	write := func(ctx context.Context, values map[string]any) {
 		patch, err := json.Marshal(map[string]any{"data": values})
 		require.NoError(t, err)
-		_, err = client.CoreV1().ConfigMaps("default").Patch(ctx, "htcd-settings", types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err = client.CoreV1().ConfigMaps(
+			"default",
+		).Patch(
+			ctx,
+			"htcd-settings",
+			types.MergePatchType,
+			patch,
+			metav1.PatchOptions{},
+		)
 		require.NoError(t, err)
 	}
 	write(t.Context(), values)
@@ -63,7 +71,11 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 		return func(job *v1alpha1.HTCJob) { job.Spec.Queue = &n }
 	}
 	try := func(change ...func(*v1alpha1.HTCJob)) error {
-		_, err := b.Jobs.Create(ctx, trial.Manifest("try", "exit 0\n", change...), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := b.Jobs.Create(
+			ctx,
+			trial.Manifest("try", "exit 0\n", change...),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}},
+		)
 		return err
 	}
 	refuses := func(change ...func(*v1alpha1.HTCJob)) func() bool {
@@ -82,7 +94,11 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	restarted(t, "--max-queue=3")
 	b.Create("large", "exit 0\n", trial.Queue(4))
 	b.Create("many", "exit 0\n", parameters(2, 2))
-	require.Contains(t, b.Condition(b.Phase("many", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "queue 4 is more than the 3 jobs")
+	require.Contains(
+		t,
+		b.Condition(b.Phase("many", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message,
+		"queue 4 is more than the 3 jobs",
+	)
 	b.Kubectl("delete", "htcjob", "many")
 	said := b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message
 	require.Contains(t, said, "queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue)")
@@ -109,14 +125,29 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	// HTCJobs accepted before can change in all but their queue, and be deleted.
 	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
 	b.Kubectl("patch", "htcjob", "running", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
-	_, err = b.Lab.Run(ctx, "kubectl", "-n", b.Namespace, "patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":5}}}`)
+	_, err = b.Lab.Run(
+		ctx,
+		"kubectl",
+		"-n",
+		b.Namespace,
+		"patch",
+		"htcjob",
+		"ended",
+		"--type=merge",
+		"-p",
+		`{"spec":{"script":{"queue":5}}}`,
+	)
 	require.ErrorContains(t, err, "queue 5 is more than the 3 jobs")
 	b.Kubectl("patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":3}}}`, "--dry-run=server")
 	b.Kubectl("delete", "htcjob", "running", "ended", "large", "--timeout="+trial.Patience.String())
 
 	settings(t, map[string]any{"HTCD_MAX_QUEUE": nil, "HTCD_MAX_OPEN_PER_NAMESPACE": "9"})
 	b.Eventually(refuses(trial.Queue(10)), func() string { return "the apiserver never knew of the other limit" })
-	require.ErrorContains(t, try(trial.Queue(10)), "queue 10 is more than the 9 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs")
+	require.ErrorContains(
+		t,
+		try(trial.Queue(10)),
+		"queue 10 is more than the 9 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
+	)
 	require.NoError(t, try(trial.Queue(9)))
 
 	// No limit, and values that only htcd can read.
@@ -124,7 +155,10 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 		settings(t, map[string]any{"HTCD_MAX_QUEUE": "3", "HTCD_MAX_OPEN_PER_NAMESPACE": nil})
 		b.Eventually(refuses(trial.Queue(4)), func() string { return "the limit was not noticed" })
 		settings(t, map[string]any{"HTCD_MAX_QUEUE": number})
-		b.Eventually(func() bool { return !refuses(trial.Queue(100_000))() }, func() string { return "it is no limit, and refused" })
+		b.Eventually(
+			func() bool { return !refuses(trial.Queue(100_000))() },
+			func() string { return "it is no limit, and refused" },
+		)
 	}
 }
 
@@ -132,8 +166,16 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	b := trial.New(t)
 	const step = "job: {script: {image: centos, command: bash, source: 'exit 0'}}"
 	apply := func(name, spec string, args ...string) error {
-		text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, strings.ReplaceAll(spec, "WORK", step))
-		_, err := b.Lab.RunInput(t.Context(), text, "kubectl", append([]string{"-n", b.Namespace, "apply", "-f", "-"}, args...)...)
+		text := fmt.Sprintf(
+			"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s",
+			name,
+			strings.ReplaceAll(spec, "WORK", step),
+		)
+		_, err := b.Lab.RunInput(
+			t.Context(),
+			text,
+			"kubectl",
+			append([]string{"-n", b.Namespace, "apply", "-f", "-"}, args...)...)
 		return err
 	}
 	try := func(spec string) error { return apply("try", spec, "--dry-run=server") }
@@ -146,7 +188,17 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.NoError(t, apply("large", large))
 	var said string
 	b.Eventually(func() bool {
-		out, err := b.Lab.Run(t.Context(), "kubectl", "-n", b.Namespace, "get", "htcworkflow", "large", "-o", `jsonpath={.status.phase} {.status.conditions[?(@.type=="Failed")].message}`)
+		out, err := b.Lab.Run(
+			t.Context(),
+			"kubectl",
+			"-n",
+			b.Namespace,
+			"get",
+			"htcworkflow",
+			"large",
+			"-o",
+			`jsonpath={.status.phase} {.status.conditions[?(@.type=="Failed")].message}`,
+		)
 		require.NoError(t, err)
 		phase, message, _ := strings.Cut(out, " ")
 		said = message
@@ -156,9 +208,16 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.Contains(t, said, words)
 
 	settings(t, map[string]any{"HTCD_MAX_QUEUE": "9"})
-	b.Eventually(func() bool { return try(large) != nil }, func() string { return "the apiserver never knew of the limit" })
+	b.Eventually(
+		func() bool { return try(large) != nil },
+		func() string { return "the apiserver never knew of the limit" },
+	)
 	require.ErrorContains(t, try(large), words)
-	require.ErrorContains(t, try("  sequences: {items: [{A: '1'}, {A: '2'}]}\n  steps:\n  - {name: a, forEach: {count: 5}, WORK}\n"), "10 nodes are more than the 9")
+	require.ErrorContains(
+		t,
+		try("  sequences: {items: [{A: '1'}, {A: '2'}]}\n  steps:\n  - {name: a, forEach: {count: 5}, WORK}\n"),
+		"10 nodes are more than the 9",
+	)
 	require.ErrorContains(t, try("  steps:\n  - {name: a, forEach: {count: 10}, WORK}\n"), "10 nodes are more than the 9")
 	for _, fits := range []string{
 		"  sequences: {count: 9}\n  steps:\n  - {name: a, WORK}\n",
@@ -171,6 +230,10 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	// One accepted before can change in all but its size, and be deleted.
 	b.Kubectl("annotate", "htcworkflow", "before", "note=kept")
 	b.Kubectl("patch", "htcworkflow", "before", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
-	require.ErrorContains(t, apply("before", strings.Replace(large, "count: 2", "count: 3", 1)), "14 nodes are more than the 9")
+	require.ErrorContains(
+		t,
+		apply("before", strings.Replace(large, "count: 2", "count: 3", 1)),
+		"14 nodes are more than the 9",
+	)
 	b.Kubectl("delete", "htcworkflow", "before", "large", "--timeout="+trial.Patience.String())
 }

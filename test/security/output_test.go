@@ -16,7 +16,11 @@ import (
 func TestAnEditedAdDoesNotWriteElsewhere(t *testing.T) {
 	b := trial.New(t)
 	elsewhere := b.Lab.Path("htcd", "data", "staging", "planted-"+b.Namespace)
-	b.Script("edited", "while [ ! -f go ]; do sleep 0.2; test $SECONDS -lt 20 || break; done; echo secret; echo more > file\n", trial.Queue(2))
+	b.Script(
+		"edited",
+		"while [ ! -f go ]; do sleep 0.2; test $SECONDS -lt 20 || break; done; echo secret; echo more > file\n",
+		trial.Queue(2),
+	)
 	job := b.Phase("edited", v1alpha1.PhaseRunning)
 	edit := func(attribute, value string) {
 		_, err := b.Lab.RunAs(t.Context(), "robot", "condor_qedit", "-constraint", trial.Tagged(job), attribute, value)

@@ -14,7 +14,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Nobody has given the receiver a certificate: htcd's own authority signs one. htcd's flags affect all tests: this one runs alone.
+// Nobody has given the receiver a certificate: htcd's own authority signs one. htcd's flags affect all tests: this one
+// runs alone.
 func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 	b := trial.New(t)
 	world, err := parts.Open(b.Lab)
@@ -22,8 +23,18 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 	htcd := b.Lab.Part("htcd")
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 	restart := func() {
-		require.NoError(t, htcd.Restart(t.Context(), "--tls-cert=", "--tls-key=", "--callback-ca=", "--callback-deadline=2s", "--reconcile-schedule=@every 5s",
-			fmt.Sprintf("--callback-url=https://127.0.0.1:%d/cloudevents", world.Ports.Receiver)))
+		require.NoError(
+			t,
+			htcd.Restart(
+				t.Context(),
+				"--tls-cert=",
+				"--tls-key=",
+				"--callback-ca=",
+				"--callback-deadline=2s",
+				"--reconcile-schedule=@every 5s",
+				fmt.Sprintf("--callback-url=https://127.0.0.1:%d/cloudevents", world.Ports.Receiver),
+			),
+		)
 	}
 	restart()
 	file := b.Lab.Path("htcd", "data", "tls", "authority.pem")
@@ -38,7 +49,9 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 		b.Eventually(func() bool {
 			at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", ".htcd", "job", runs))
 			require.NoError(t, err)
-			deeper, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", "scratch", ".htcd", "job", runs)) // HTCondor 25
+			deeper, err := filepath.Glob(
+				b.Lab.Path("condor", "execute", "dir_*", "scratch", ".htcd", "job", runs),
+			) // HTCondor 25
 			require.NoError(t, err)
 			at = append(at, deeper...)
 			return len(at) == 1
@@ -55,7 +68,12 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first, is)
 
-	require.Equal(t, "crosscheck", ends("refused", func() { require.NoError(t, os.Remove(file)) }), "that htcd has another key")
+	require.Equal(
+		t,
+		"crosscheck",
+		ends("refused", func() { require.NoError(t, os.Remove(file)) }),
+		"that htcd has another key",
+	)
 	is, err = os.ReadFile(file)
 	require.NoError(t, err)
 	require.NotEqual(t, first, is)

@@ -42,10 +42,22 @@ func TestAPoolSaysAsWhomJobsAreSent(t *testing.T) {
 		c.b.Kubectl("delete", "htcjob", c.name+"-kept", "--timeout="+trial.Patience.String()) // by the same account
 	}
 	hers.Create("named", "exit 3\n", trial.Unpacked, by(named))
-	hers.Until("named", "without that Secret", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "SecretMissing" })
+	hers.Until(
+		"named",
+		"without that Secret",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "SecretMissing" },
+	)
 	hers.Create("secret", "exit 3\n", trial.Unpacked, by(secret))
-	invalid := hers.Until("secret", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "PoolInvalid" })
-	require.Contains(t, hers.Condition(invalid, v1alpha1.ConditionSubmitted).Message, "account.secretName: htcd may read Secrets of the names kinit-secret, pool-account only (--pool-secrets)")
+	invalid := hers.Until(
+		"secret",
+		"waiting",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "PoolInvalid" },
+	)
+	require.Contains(
+		t,
+		hers.Condition(invalid, v1alpha1.ConditionSubmitted).Message,
+		"account.secretName: htcd may read Secrets of the names kinit-secret, pool-account only (--pool-secrets)",
+	)
 	for _, b := range []*trial.Bench{hers, theirs} {
 		b.Kubectl("delete", "htcjob", "--all", "--timeout="+trial.Patience.String())
 	}

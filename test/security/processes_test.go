@@ -29,7 +29,12 @@ func watchProcesses(b *trial.Bench) *sampler {
 	b.T.Helper()
 	id, err := b.Lab.Identity()
 	require.NoError(b.T, err)
-	s := &sampler{end: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, programs: map[string]bool{}}
+	s := &sampler{
+		end:      make(chan struct{}),
+		ended:    make(chan struct{}),
+		seen:     map[string]bool{},
+		programs: map[string]bool{},
+	}
 	go func() {
 		defer close(s.ended)
 		for tick := time.NewTicker(pause); ; {

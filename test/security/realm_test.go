@@ -57,7 +57,12 @@ func TestNoKDCIsAskedOfARealmThatIsNotListed(t *testing.T) {
 	text, err := os.ReadFile(b.Lab.Path("krb", "krb5.conf"))
 	require.NoError(t, err)
 	config := b.Lab.Path("krb", "strange.conf")
-	both := strings.Replace(string(text), "[realms]\n", fmt.Sprintf("[realms]\n    STRANGE.ORG = {\n        kdc = 127.0.0.1:%d\n    }\n", port), 1)
+	both := strings.Replace(
+		string(text),
+		"[realms]\n",
+		fmt.Sprintf("[realms]\n    STRANGE.ORG = {\n        kdc = 127.0.0.1:%d\n    }\n", port),
+		1,
+	)
 	require.NoError(t, os.WriteFile(config, []byte(both), 0o644))
 
 	granted(b)
@@ -76,7 +81,11 @@ func TestNoKDCIsAskedOfARealmThatIsNotListed(t *testing.T) {
 		require.NotContains(t, c.Message, "hush")
 		of.Kubectl("delete", "htcjob", "refused", "--timeout="+trial.Patience.String())
 	}
-	refused(stranger, "RealmNotAllowed", `is of the realm "STRANGE.ORG", and htcd asks only KDCs of the realms in --realms: `+parts.Realm)
+	refused(
+		stranger,
+		"RealmNotAllowed",
+		`is of the realm "STRANGE.ORG", and htcd asks only KDCs of the realms in --realms: `+parts.Realm,
+	)
 	refused(elsewhere, "RealmNotAllowed", "ELSEWHERE.ORG")
 	b.Create("common", "exit 0\n")
 	b.Phase("common", v1alpha1.PhaseSucceeded)

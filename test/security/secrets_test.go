@@ -84,7 +84,8 @@ func (h *hunt) look(where string, text []byte) {
 	}
 }
 
-// looks is a script that prints every environment and command line that a job can see, and the contents of its directory.
+// looks is a script that prints every environment and command line that a job can see, and the contents of its
+// directory.
 const looks = `env
 for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; tr '\0' '\n' <$p/cmdline; done 2>/dev/null
 ls -la . "$_CONDOR_SCRATCH_DIR" "$(dirname "$_CONDOR_JOB_AD")"
@@ -92,8 +93,8 @@ cat "$_CONDOR_JOB_AD" "$_CONDOR_MACHINE_AD"
 exit 3
 `
 
-// A complete life with everything that can go wrong: a job, its failure, a refusal, a wrong password, a silent KDC, a rejected
-// token and an accepted one, a deletion. All tests share the Secret, so this one runs alone.
+// A complete life with everything that can go wrong: a job, its failure, a refusal, a wrong password, a silent KDC, a
+// rejected token and an accepted one, a deletion. All tests share the Secret, so this one runs alone.
 func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -133,7 +134,12 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 		b.Eventually(func() bool { return processes.saw(program) }, func() string { return program + " was never seen" })
 	}
 	// HTCondor 25.14 offers the machines no more jobs of an account after 20 that none accepts.
-	kept := b.Create("kept", "exit 0\n", trial.Queue(10), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" })
+	kept := b.Create(
+		"kept",
+		"exit 0\n",
+		trial.Queue(10),
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" },
+	)
 	seen("condor_submit")
 	b.Phase("kept", v1alpha1.PhaseIdle)
 	require.NoError(t, callbacks.Freeze(ctx))
@@ -156,7 +162,11 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 			return slices.ContainsFunc(job.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == reason })
 		})
 	}
-	refused("kept", "the KDC", "BadPassword") // until htcd has seen the Secret, it may send jobs with the ticket that it has
+	refused(
+		"kept",
+		"the KDC",
+		"BadPassword",
+	) // until htcd has seen the Secret, it may send jobs with the ticket that it has
 	b.Create("silent", "exit 0\n")
 	refused("silent", "the KDC", "BadPassword")
 	replace(ctx, map[string][]byte{"token": []byte(foreign)})
@@ -237,8 +247,8 @@ func modes(b *trial.Bench, job *v1alpha1.HTCJob) {
 	}
 }
 
-// files searches every file of the lab: logs, the ledger and its journal, HTCondor's queue, history and spool. etcd has the
-// Secret, of course. A token may be in its own file, which only its owner can read.
+// files searches every file of the lab: logs, the ledger and its journal, HTCondor's queue, history and spool. etcd has
+// the Secret, of course. A token may be in its own file, which only its owner can read.
 func files(b *trial.Bench, h *hunt) {
 	b.T.Helper()
 	err := filepath.WalkDir(b.Lab.Dir, func(path string, entry fs.DirEntry, err error) error {

@@ -49,7 +49,13 @@ func accountNamed(b *trial.Bench, name, username, password string) (takeAway fun
 	require.NoError(b.T, err)
 	return func() {
 		require.NoError(b.T, secrets.Delete(b.T.Context(), name, metav1.DeleteOptions{}))
-		_, err := secrets.Patch(b.T.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := secrets.Patch(
+			b.T.Context(),
+			name,
+			types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{},
+		)
 		require.True(b.T, err == nil || apierrors.IsNotFound(err), "%v", err)
 	}
 }
@@ -116,7 +122,11 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
 	})
 	require.Equal(t, "SecretMissing", guesser.Condition(absent, v1alpha1.ConditionCredentials).Reason)
-	require.Contains(t, common.Condition(common.Ended("another"), v1alpha1.ConditionSubmitted).Message, "kinit-secret, pool-account only")
+	require.Contains(
+		t,
+		common.Condition(common.Ended("another"), v1alpha1.ConditionSubmitted).Message,
+		"kinit-secret, pool-account only",
+	)
 
 	// Knowing her name is not enough, and does not lead to the common account either.
 	guessed := guesser.Until("job", "refused", func(job *v1alpha1.HTCJob) bool {
@@ -167,7 +177,10 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	}
 	hers.Kubectl("delete", "rolebinding", "htcd-job-secrets") // which every namespace of the tests has
 	for _, what := range [][]string{{"list", "secrets", "-A"}, {"get", "secrets/kinit-secret"}, {"watch", "secrets/other"}} {
-		out, err := hers.Lab.Run(ctx, "kubectl", append([]string{"-n", hers.Namespace, "auth", "can-i", "--as=" + parts.HTCdUser}, what...)...)
+		out, err := hers.Lab.Run(
+			ctx,
+			"kubectl",
+			append([]string{"-n", hers.Namespace, "auth", "can-i", "--as=" + parts.HTCdUser}, what...)...)
 		require.Error(t, err)
 		require.Equal(t, "no", strings.TrimSpace(out), what)
 	}
@@ -181,7 +194,11 @@ func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 	require.NoError(t, err)
 	jobs, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
-	hers, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hers-"}}, metav1.CreateOptions{})
+	hers, err := client.CoreV1().Namespaces().Create(
+		ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hers-"}},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	granted(b)
 	restarted(t, "--namespace-secrets", "--pool-secrets=pool-account")
@@ -190,7 +207,12 @@ func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 	accountNamed(b, "pool-account", "alice", parts.Passwords["alice"])
 
 	usual := b.Create("usual", "sleep 1000\n", trial.Unpacked)
-	named := b.Create("named", "sleep 1000\n", trial.Unpacked, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "pool-account"} })
+	named := b.Create(
+		"named",
+		"sleep 1000\n",
+		trial.Unpacked,
+		func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "pool-account"} },
+	)
 	b.Phase("usual", v1alpha1.PhaseRunning)
 	b.Phase("named", v1alpha1.PhaseRunning)
 	require.Equal(t, []string{"alice"}, owners(b, usual))
@@ -217,7 +239,19 @@ func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 // caches checks that each of these accounts has a ticket cache, and that none is for two of them.
 func caches(b *trial.Bench, accounts ...string) {
 	b.T.Helper()
-	out, err := b.Lab.RunAs(b.T.Context(), "root", "find", "/dev/shm/htcd", "-type", "f", "-path", "*/keeper-*/*", "-not", "-name", "*lock*")
+	out, err := b.Lab.RunAs(
+		b.T.Context(),
+		"root",
+		"find",
+		"/dev/shm/htcd",
+		"-type",
+		"f",
+		"-path",
+		"*/keeper-*/*",
+		"-not",
+		"-name",
+		"*lock*",
+	)
 	require.NoError(b.T, err)
 	found := map[string]bool{}
 	for _, file := range strings.Fields(out) {
@@ -243,8 +277,16 @@ func TestLimitsOfASite(t *testing.T) {
 	b.Until("first", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	b.Create("second", "exit 0\n", trial.Queue(3))
 
-	require.Contains(t, b.Condition(b.Phase("image", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "docker://127.0.0.1:*/centos")
-	require.Contains(t, b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "--max-queue")
+	require.Contains(
+		t,
+		b.Condition(b.Phase("image", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message,
+		"docker://127.0.0.1:*/centos",
+	)
+	require.Contains(
+		t,
+		b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message,
+		"--max-queue",
+	)
 	waits := b.Until("second", "waiting", func(job *v1alpha1.HTCJob) bool {
 		c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSubmitted)
 		return c != nil && c.Reason == "NamespaceLimit"

@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// grab leaves all kinds of links to another job's files, and passes its directories to a job that goes on: accomplice. What follows
-// is ordinary output.
+// grab leaves all kinds of links to another job's files, and passes its directories to a job that goes on: accomplice.
+// What follows is ordinary output.
 const grab = `
 import array, ctypes, os, socket, sys, time
 victim, name = @VICTIM@, @NAME@
@@ -123,8 +123,14 @@ while True:
 // Jobs of all namespaces may have one account, and HTCondor follows links as that account, where the container is not.
 func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 	victim, b := trial.New(t), trial.New(t)
-	victim.ApplyText(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "notes", "labels": {"htc.cern.ch/jobs": "true"}}, "stringData": {"text": "WORD-of-a-secret"}}`)
-	victim.Create("job", "echo WORD-of-stdout; echo WORD-of-a-file >mine; touch runs-$$-"+victim.Namespace+"; sleep 1000 # WORD-of-the-script\n", noted)
+	victim.ApplyText(
+		`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "notes", "labels": {"htc.cern.ch/jobs": "true"}}, "stringData": {"text": "WORD-of-a-secret"}}`,
+	)
+	victim.Create(
+		"job",
+		"echo WORD-of-stdout; echo WORD-of-a-file >mine; touch runs-$$-"+victim.Namespace+"; sleep 1000 # WORD-of-the-script\n",
+		noted,
+	)
 	robbed := victim.Phase("job", v1alpha1.PhaseRunning)
 	var at string
 	victim.Eventually(func() bool {
@@ -145,7 +151,14 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 	require.Contains(t, string(credential), "WORD-of-a-secret")
 
 	source := func(text string) string {
-		return strings.NewReplacer("@VICTIM@", fmt.Sprintf("%q", at), "@NAME@", fmt.Sprintf("%q", "accomplice-of-"+b.Namespace)).Replace(text)
+		return strings.NewReplacer(
+			"@VICTIM@",
+			fmt.Sprintf("%q", at),
+			"@NAME@",
+			fmt.Sprintf("%q", "accomplice-of-"+b.Namespace),
+		).Replace(
+			text,
+		)
 	}
 	python := func(outputs ...string) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {

@@ -21,10 +21,16 @@ func (b *Bench) Push(reference string, files map[string][]byte) string {
 	b.T.Helper()
 	ref, err := name.ParseReference(reference, name.Insecure)
 	require.NoError(b.T, err)
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), "application/vnd.oci.empty.v1+json")
+	image := mutate.ConfigMediaType(
+		mutate.MediaType(empty.Image, types.OCIManifestSchema1),
+		"application/vnd.oci.empty.v1+json",
+	)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		image, err = mutate.Append(image, mutate.Addendum{
-			Layer: static.NewLayer(files[file], "application/octet-stream"), Annotations: map[string]string{"org.opencontainers.image.title": file},
+			Layer: static.NewLayer(
+				files[file],
+				"application/octet-stream",
+			), Annotations: map[string]string{"org.opencontainers.image.title": file},
 		})
 		require.NoError(b.T, err)
 	}

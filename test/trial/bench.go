@@ -22,8 +22,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// Patience is how long a test waits for something that takes seconds on an idle machine. It is the one limit of all tests: what it is
-// ten minutes for takes as long where a process starts in 8 ms and forty others want the processor.
+// Patience is how long a test waits for something that takes seconds on an idle machine. It is the one limit of all
+// tests: what it is ten minutes for takes as long where a process starts in 8 ms and forty others want the processor.
 const Patience = 10 * time.Minute
 
 // Bench is one test's namespace in the running lab.
@@ -94,7 +94,9 @@ func Manifest(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.H
 	job := &v1alpha1.HTCJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: source}}},
+		Spec: v1alpha1.HTCJobSpec{
+			Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: source}},
+		},
 	}
 	for _, f := range change {
 		f(job)
@@ -107,8 +109,8 @@ func Queue(n int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Script.Queue = &n }
 }
 
-// Unpacked gives an HTCJob an image that is a directory on the node. The lab keeps the registry's images unpacked for robot
-// only; for other accounts each job would take seconds.
+// Unpacked gives an HTCJob an image that is a directory on the node. The lab keeps the registry's images unpacked for
+// robot only; for other accounts each job would take seconds.
 func Unpacked(job *v1alpha1.HTCJob) {
 	job.Spec.Script.Image, job.Spec.Script.Command = "/opt/image/busybox", "sh"
 }
@@ -143,8 +145,8 @@ func (b *Bench) Ended(name string) *v1alpha1.HTCJob {
 	return b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
 }
 
-// Eventually repeats a check until it holds; what is the failure's message. It rests for longer than the check took, so that tests
-// that wait leave most of a slow machine to what they wait for.
+// Eventually repeats a check until it holds; what is the failure's message. It rests for longer than the check took, so
+// that tests that wait leave most of a slow machine to what they wait for.
 func (b *Bench) Eventually(holds func() bool, what func() string) {
 	b.T.Helper()
 	for deadline := time.Now().Add(Patience); ; {
@@ -171,7 +173,12 @@ func (b *Bench) Event(object, text string) {
 			return strings.Contains(e.Reason+" "+e.Message, text)
 		})
 	}, func() string {
-		return fmt.Sprintf("no Event of %s says %q:\n%s", object, text, b.Kubectl("get", "events", "--field-selector="+of.FieldSelector))
+		return fmt.Sprintf(
+			"no Event of %s says %q:\n%s",
+			object,
+			text,
+			b.Kubectl("get", "events", "--field-selector="+of.FieldSelector),
+		)
 	})
 }
 
@@ -203,7 +210,8 @@ func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
 }
 
-// Ads asks the queue and then the history. A job that leaves the queue in between is in both; what the history says of it is later, and counts.
+// Ads asks the queue and then the history. A job that leaves the queue in between is in both; what the history says of
+// it is later, and counts.
 func (b *Bench) Ads(constraint string, attributes ...string) []string {
 	b.T.Helper()
 	ads := map[string]string{}
@@ -258,16 +266,23 @@ func (b *Bench) Kept(job *v1alpha1.HTCJob) string {
 func (b *Bench) Fetched(name string) *v1alpha1.HTCJob {
 	b.T.Helper()
 	return b.Until(name, "fetched", func(job *v1alpha1.HTCJob) bool {
-		return job.Status.Phase.Terminal() && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+		return job.Status.Phase.Terminal() &&
+			meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 	})
 }
 
-// Source returns what reported the end of the HTCJob's first proc: a callback arrives seconds before a cross-check could.
+// Source returns what reported the end of the HTCJob's first proc: a callback arrives seconds before a cross-check
+// could.
 func (b *Bench) Source(job *v1alpha1.HTCJob) string {
 	b.T.Helper()
 	log, err := os.ReadFile(b.Lab.Log("htcd"))
 	require.NoError(b.T, err)
-	which := fmt.Sprintf(`"job":"%s/%s","jobid":"%s"`, job.Namespace, job.Name, job.Status.JobID[0]) // two schedds have the same numbers
+	which := fmt.Sprintf(
+		`"job":"%s/%s","jobid":"%s"`,
+		job.Namespace,
+		job.Name,
+		job.Status.JobID[0],
+	) // two schedds have the same numbers
 	for line := range strings.Lines(string(log)) {
 		if strings.Contains(line, `"repaired"`) && strings.Contains(line, which) {
 			return "crosscheck"

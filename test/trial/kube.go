@@ -72,14 +72,29 @@ func User(t *testing.T, namespace string) (kubeconfig, token string) {
 	config := Config(t)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "anna"}}, metav1.CreateOptions{})
+	_, err = client.CoreV1().ServiceAccounts(
+		namespace,
+	).Create(
+		t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "anna"}},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "anna"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "htcjob-user"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "anna",
+		}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "htcjob-user"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "anna", Namespace: namespace}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "anna", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	request, err := client.CoreV1().ServiceAccounts(
+		namespace,
+	).CreateToken(
+		t.Context(),
+		"anna",
+		&authenticationv1.TokenRequest{},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{

@@ -8,14 +8,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Pool creates an HTCPool, which is deleted at the end of the test; spec is YAML. Its name is that of the test's namespace, and the
-// suffix if there is one.
+// Pool creates an HTCPool, which is deleted at the end of the test; spec is YAML. Its name is that of the test's
+// namespace, and the suffix if there is one.
 func (b *Bench) Pool(suffix, spec string) (name string) {
 	b.T.Helper()
 	if name = b.Namespace; suffix != "" {
 		name += "-" + suffix
 	}
-	pool := fmt.Sprintf(`{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCPool", "metadata": {"name": %q}, "spec": %s}`, name, b.json(spec))
+	pool := fmt.Sprintf(
+		`{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCPool", "metadata": {"name": %q}, "spec": %s}`,
+		name,
+		b.json(spec),
+	)
 	_, err := b.Lab.RunInput(b.T.Context(), pool, "kubectl", "create", "-f", "-")
 	require.NoError(b.T, err)
 	b.T.Cleanup(func() {

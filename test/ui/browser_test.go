@@ -19,7 +19,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// enter runs Chromium in its root: with mounts and processes of its own, and the network of the host, where the page is.
+// enter runs Chromium in its root: with mounts and processes of its own, and the network of the host, where the page
+// is.
 const enter = `mount --make-rprivate / && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount -t tmpfs tmpfs "$0/tmp" &&
 exec chroot "$0" chromium "$@"`
 

@@ -25,7 +25,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// apiserver lists HTCJobs and nothing else, and tells watchers of changes. In the lab's own, htcd would write thousands of statuses, too.
+// apiserver lists HTCJobs and nothing else, and tells watchers of changes. In the lab's own, htcd would write thousands
+// of statuses, too.
 type apiserver struct {
 	jobs    []v1alpha1.HTCJob
 	changes chan v1alpha1.HTCJob
@@ -45,7 +46,14 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch watching := q.Get("watch") != ""; {
 	case watching && q.Get("sendInitialEvents") != "":
 		w.WriteHeader(http.StatusUnprocessableEntity) // as one without that
-		_ = out.Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity})
+		_ = out.Encode(
+			metav1.Status{
+				TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+				Status:   metav1.StatusFailure,
+				Reason:   metav1.StatusReasonInvalid,
+				Code:     http.StatusUnprocessableEntity,
+			},
+		)
 	case watching:
 		flush := http.NewResponseController(w)
 		_ = flush.Flush()
@@ -63,9 +71,21 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	case ours == "htcjobs":
-		_ = out.Encode(v1alpha1.HTCJobList{TypeMeta: metav1.TypeMeta{Kind: "HTCJobList", APIVersion: "htc.cern.ch/v1alpha1"}, ListMeta: list, Items: a.jobs})
+		_ = out.Encode(
+			v1alpha1.HTCJobList{
+				TypeMeta: metav1.TypeMeta{Kind: "HTCJobList", APIVersion: "htc.cern.ch/v1alpha1"},
+				ListMeta: list,
+				Items:    a.jobs,
+			},
+		)
 	case ours == "htcworkflows":
-		_ = out.Encode(v1alpha1.HTCWorkflowList{TypeMeta: metav1.TypeMeta{Kind: "HTCWorkflowList", APIVersion: "htc.cern.ch/v1alpha1"}, ListMeta: list, Items: []v1alpha1.HTCWorkflow{manyNodes()}})
+		_ = out.Encode(
+			v1alpha1.HTCWorkflowList{
+				TypeMeta: metav1.TypeMeta{Kind: "HTCWorkflowList", APIVersion: "htc.cern.ch/v1alpha1"},
+				ListMeta: list,
+				Items:    []v1alpha1.HTCWorkflow{manyNodes()},
+			},
+		)
 	default:
 		kind := map[string]string{"htcpools": "HTCPoolList"}[ours]
 		_ = out.Encode(map[string]any{"kind": kind, "apiVersion": "htc.cern.ch/v1alpha1", "metadata": list, "items": []any{}})
@@ -76,13 +96,35 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (a *apiserver) output(w http.ResponseWriter, asked string, q url.Values) {
 	w.Header().Set(aggregate.HeaderAttempt, "1")
 	out := json.NewEncoder(w)
-	states := []aggregate.NodeState{aggregate.NodeDone, aggregate.NodeDone, aggregate.NodeRunning, aggregate.NodeIdle, aggregate.NodeHeld}
+	states := []aggregate.NodeState{
+		aggregate.NodeDone,
+		aggregate.NodeDone,
+		aggregate.NodeRunning,
+		aggregate.NodeIdle,
+		aggregate.NodeHeld,
+	}
 	switch _, what, _ := strings.Cut(asked, "/log/"); {
 	case what == "attempts":
-		_ = out.Encode(aggregate.Attempt{Attempt: 1, State: "Submitted", Cluster: 1, Schedd: "s", Created: time.Now().Add(-time.Hour), Submitted: time.Now().Add(-time.Minute), Jobs: 10_000, Failed: 1})
+		_ = out.Encode(
+			aggregate.Attempt{
+				Attempt:   1,
+				State:     "Submitted",
+				Cluster:   1,
+				Schedd:    "s",
+				Created:   time.Now().Add(-time.Hour),
+				Submitted: time.Now().Add(-time.Minute),
+				Jobs:      10_000,
+				Failed:    1,
+			},
+		)
 	case what == "procs" && q.Get("state") == "" && q.Get("limit") != "1":
 		for i := range 10_000 {
-			p := aggregate.Proc{Proc: i, State: states[(i+int(a.turn.Load()))%len(states)], JobID: fmt.Sprintf("1.%d", i), Changed: time.Now()}
+			p := aggregate.Proc{
+				Proc:    i,
+				State:   states[(i+int(a.turn.Load()))%len(states)],
+				JobID:   fmt.Sprintf("1.%d", i),
+				Changed: time.Now(),
+			}
 			if i == 7777 {
 				p.State, p.ExitCode, p.Stderr = aggregate.NodeFailed, new(3), "no convergence"
 			}
@@ -90,7 +132,14 @@ func (a *apiserver) output(w http.ResponseWriter, asked string, q url.Values) {
 		}
 	case what == "nodes":
 		for i := range 5000 {
-			_ = out.Encode(aggregate.Node{Step: fmt.Sprintf("step-%d", i%5), Sequence: new(i / 5), State: states[i%len(states)], NodeKey: aggregate.NodeKey{DAG: 1, Node: i}})
+			_ = out.Encode(
+				aggregate.Node{
+					Step:     fmt.Sprintf("step-%d", i%5),
+					Sequence: new(i / 5),
+					State:    states[i%len(states)],
+					NodeKey:  aggregate.NodeKey{DAG: 1, Node: i},
+				},
+			)
 		}
 	}
 }
@@ -101,7 +150,10 @@ func manyNodes() (w v1alpha1.HTCWorkflow) {
 	w.ObjectMeta = metav1.ObjectMeta{Namespace: "atlas-higgs", Name: "many", UID: "many", ResourceVersion: "1"}
 	w.Spec.Sequences = &v1alpha1.Sequences{Count: new(int32(1000))}
 	for i := range 5 {
-		w.Spec.Steps = append(w.Spec.Steps, v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(fmt.Sprintf("step-%d", i))}})
+		w.Spec.Steps = append(
+			w.Spec.Steps,
+			v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(fmt.Sprintf("step-%d", i))}},
+		)
 	}
 	w.Status.Phase, w.Status.Attempt, w.Status.Nodes.Total, w.Status.Sequences.Total = v1alpha1.PhaseRunning, 1, 5000, 1000
 	return w
@@ -112,7 +164,11 @@ func manyJobs(n int) (all []v1alpha1.HTCJob) {
 	begin := time.Now().Add(-time.Duration(n) * 2 * time.Minute)
 	for i := range n {
 		job := *trial.Manifest(fmt.Sprintf("%s-%04d", []string{"simulate", "reconstruct", "fit", "merge"}[i%4], i), "echo", trial.Queue(100))
-		job.Namespace, job.UID, job.ResourceVersion = []string{"atlas-higgs", "cms-top"}[i%2], types.UID(fmt.Sprint("uid-", i)), fmt.Sprint(i+1)
+		job.Namespace, job.UID, job.ResourceVersion = []string{"atlas-higgs", "cms-top"}[i%2], types.UID(
+			fmt.Sprint("uid-", i),
+		), fmt.Sprint(
+			i+1,
+		)
 		job.CreationTimestamp = metav1.NewTime(begin.Add(time.Duration(i) * 2 * time.Minute))
 		s := &job.Status
 		switch s.Phase = v1alpha1.PhaseSucceeded; {
@@ -162,7 +218,8 @@ const frames = `new Promise((resolve) => {
 	requestAnimationFrame(next);
 })`
 
-// TestFiveThousandHTCJobsAreFollowed prints what it measures and asserts only that everything is shown: the machine may be busy.
+// TestFiveThousandHTCJobsAreFollowed prints what it measures and asserts only that everything is shown: the machine may
+// be busy.
 func TestFiveThousandHTCJobsAreFollowed(t *testing.T) {
 	const n, changed = 5000, 50
 	b := trial.New(t)
@@ -171,7 +228,12 @@ func TestFiveThousandHTCJobsAreFollowed(t *testing.T) {
 	p.size(1000, 620)
 	began := time.Now()
 	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", kubeconfig)))
-	p.until(fmt.Sprintf(`document.getElementById("live").textContent == "live" && document.getElementById("shown").textContent == "%d shown"`, n))
+	p.until(
+		fmt.Sprintf(
+			`document.getElementById("live").textContent == "live" && document.getElementById("shown").textContent == "%d shown"`,
+			n,
+		),
+	)
 	t.Logf("%d HTCJobs are shown %v after htcd ui was started", n, time.Since(began).Round(time.Millisecond))
 	p.picture("ui-list")
 
@@ -191,17 +253,34 @@ func TestFiveThousandHTCJobsAreFollowed(t *testing.T) {
 		late = append(late, seen[fmt.Sprint(i)]-at)
 	}
 	slices.Sort(late)
-	t.Logf("a change among %d HTCJobs is on the screen after %d ms in the median, %d ms at most of %d", n, late[changed/2], late[changed-1], changed)
+	t.Logf(
+		"a change among %d HTCJobs is on the screen after %d ms in the median, %d ms at most of %d",
+		n,
+		late[changed/2],
+		late[changed-1],
+		changed,
+	)
 
 	took := eval[[]float64](p, frames, chromedp.EvalAwaitPromise)
 	p.until(`document.querySelector("#rows .row:last-child").getAttribute("aria-rowindex") == "5001"`)
 	slices.Sort(took)
-	t.Logf("scrolling through all: a frame takes %.0f ms in the median, %.0f ms at most of %d", took[len(took)/2], took[len(took)-1], len(took))
+	t.Logf(
+		"scrolling through all: a frame takes %.0f ms in the median, %.0f ms at most of %d",
+		took[len(took)/2],
+		took[len(took)-1],
+		len(took),
+	)
 
-	typed := eval[float64](p, `(() => { const f = document.getElementById("filter"); f.value = "fit-00"; const t = performance.now(); f.dispatchEvent(new Event("input")); document.body.offsetHeight; return performance.now() - t; })()`)
+	typed := eval[float64](
+		p,
+		`(() => { const f = document.getElementById("filter"); f.value = "fit-00"; const t = performance.now(); f.dispatchEvent(new Event("input")); document.body.offsetHeight; return performance.now() - t; })()`,
+	)
 	t.Logf("filtering them takes %.0f ms", typed)
 	require.Equal(t, "25 of 5000 shown", eval[string](p, `document.getElementById("shown").textContent`))
-	sorted := eval[float64](p, `(() => { const b = document.querySelector("button[data-sort=name]"); const t = performance.now(); b.click(); document.body.offsetHeight; return performance.now() - t; })()`)
+	sorted := eval[float64](
+		p,
+		`(() => { const b = document.querySelector("button[data-sort=name]"); const t = performance.now(); b.click(); document.body.offsetHeight; return performance.now() - t; })()`,
+	)
 	t.Logf("sorting them takes %.0f ms", sorted)
 }
 
@@ -222,7 +301,9 @@ func TestTenThousandJobsAreDrawn(t *testing.T) {
 	require.Equal(t, 1, eval[int](p, `document.querySelectorAll("#cells a.c-failed").length`))
 	eval[any](p, drawn+"; 0")
 	a.turn.Add(1)
-	p.until(`document.querySelector("#cells a:nth-child(2)") && took.length > 0 && document.getElementById("cells").all[1].className == "c-running"`)
+	p.until(
+		`document.querySelector("#cells a:nth-child(2)") && took.length > 0 && document.getElementById("cells").all[1].className == "c-running"`,
+	)
 	t.Logf("a grid of 10,000 cells of which 8,000 change is drawn in %.0f ms", eval[float64](p, `Math.max(...took)`))
 	p.goes(`a[href$="/workflows"]`, seen("#rows a"))
 	p.goes(`#rows a`, `document.querySelectorAll("#cells a").length == 5000`)

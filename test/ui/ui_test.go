@@ -35,10 +35,14 @@ if [ "$1" = 7 ]; then echo "fit: chi2/ndf = 48.1 at $energy GeV: no convergence 
 // harmless requires that nothing of it was run, or became an element.
 func (p tab) harmless() {
 	p.t.Helper()
-	require.False(p.t, eval[bool](p, `"hostile" in window || !!document.querySelector("main img, main script, main iframe")`))
+	require.False(
+		p.t,
+		eval[bool](p, `"hostile" in window || !!document.querySelector("main img, main script, main iframe")`),
+	)
 }
 
-// goes clicks, and waits for what is there then. The page may change what is clicked at any time, so this is not done by the mouse.
+// goes clicks, and waits for what is there then. The page may change what is clicked at any time, so this is not done
+// by the mouse.
 func (p tab) goes(click, until string) {
 	p.t.Helper()
 	p.until(seen(click))
@@ -62,7 +66,9 @@ func TestAFailedJobIsFoundAndReadWithoutTypingItsName(t *testing.T) {
 	b.Fetched("energies")
 	p.until(`document.querySelector("#rows .note").textContent.includes("exit code 3: fit: chi2/ndf")`)
 	b.Create("later", "echo", trial.Queue(3), func(job *v1alpha1.HTCJob) { job.Spec.Suspend = true })
-	p.until(`document.querySelectorAll("#rows .row").length == 2 && document.querySelector("#rows .row .word").textContent == "Suspended"`)
+	p.until(
+		`document.querySelectorAll("#rows .row").length == 2 && document.querySelector("#rows .row .word").textContent == "Suspended"`,
+	)
 	run(p, chromedp.SendKeys("#filter", "failed ener"))
 	p.until(`document.getElementById("shown").textContent == "1 of 2 shown"`)
 	p.until(`!document.querySelector("[id$='/later']")`)
@@ -79,14 +85,27 @@ func TestAFailedJobIsFoundAndReadWithoutTypingItsName(t *testing.T) {
 	p.until(`document.querySelector(".failure .stderr") && document.querySelectorAll("#cells a.c-done").length == 19`)
 	require.Contains(t, eval[string](p, `document.querySelector(".failure").innerText`), "no convergence")
 	p.picture("ui-job")
-	require.Equal(t, "7: failed", eval[string](p, `document.querySelector("#cells a.c-failed").getAttribute("aria-label")`))
+	require.Equal(
+		t,
+		"7: failed",
+		eval[string](p, `document.querySelector("#cells a.c-failed").getAttribute("aria-label")`),
+	)
 	eval[any](p, `document.querySelector("#cells a").focus()`)
 	run(p, chromedp.KeyEvent(kb.ArrowRight+kb.End+kb.ArrowLeft))
-	require.Equal(t, "18: done", eval[string](p, `document.activeElement.getAttribute("aria-label")`), "the keyboard reaches every cell")
+	require.Equal(
+		t,
+		"18: done",
+		eval[string](p, `document.activeElement.getAttribute("aria-label")`),
+		"the keyboard reaches every cell",
+	)
 	p.readable()
 	p.goes(`#cells a.c-failed`, seen("#one .files"))
-	text := eval[string](p, `fetch([...document.querySelectorAll("#one .files a")].find(a => a.textContent == "result.txt").href)
-		.then(async r => r.headers.get("Content-Disposition") + " " + r.headers.get("Content-Type") + " " + await r.text())`, chromedp.EvalAwaitPromise)
+	text := eval[string](
+		p,
+		`fetch([...document.querySelectorAll("#one .files a")].find(a => a.textContent == "result.txt").href)
+		.then(async r => r.headers.get("Content-Disposition") + " " + r.headers.get("Content-Type") + " " + await r.text())`,
+		chromedp.EvalAwaitPromise,
+	)
 	require.Equal(t, "attachment; filename=result.txt application/octet-stream number 7: 9500 GeV\n", text)
 	p.goes(`#one a[href*="stream=stdout"]`, `document.getElementById("state").textContent == "this is all of it"`)
 	require.Equal(t, "number 7: 9500 GeV\n", eval[string](p, `document.getElementById("log").textContent`))
@@ -105,9 +124,17 @@ func TestMarkupOfAJobIsShownAsText(t *testing.T) {
 	require.Contains(t, eval[string](p, `document.querySelector(".told").innerText`), markup, "a condition")
 	p.harmless()
 	p.goes(`#cells a.c-failed`, seen("#one .files"))
-	require.Contains(t, eval[string](p, `document.querySelector("#one .files").innerText`), "<img src=x onerror=window.hostile=1>.txt\t2 bytes")
+	require.Contains(
+		t,
+		eval[string](p, `document.querySelector("#one .files").innerText`),
+		"<img src=x onerror=window.hostile=1>.txt\t2 bytes",
+	)
 	p.harmless()
-	text := eval[string](p, `fetch(document.querySelector("#one .files a[href*=onerror]").href).then(r => r.text())`, chromedp.EvalAwaitPromise)
+	text := eval[string](
+		p,
+		`fetch(document.querySelector("#one .files a[href*=onerror]").href).then(r => r.text())`,
+		chromedp.EvalAwaitPromise,
+	)
 	require.Equal(t, "x\n", text)
 	p.goes(`#one a[href*="stream=stdout"]`, `document.getElementById("state").textContent == "this is all of it"`)
 	require.Equal(t, markup+" ␛[31mred\n", eval[string](p, `document.getElementById("log").textContent`))
@@ -124,7 +151,11 @@ func TestWhatKubectlWouldDoIsAskedOnceAndDone(t *testing.T) {
 	p.until(seen("#rows a"))
 	p.goes(`#rows a`, `document.getElementById("phase").textContent == "Running"`)
 	p.goes(`#operation-suspend summary`, seen("#operation-suspend[open]"))
-	require.Equal(t, "kubectl patch htcjob simulate -n "+b.Namespace+` --type=merge -p '{"spec":{"suspend":true}}'`, eval[string](p, `document.querySelector("#operation-suspend pre").textContent`))
+	require.Equal(
+		t,
+		"kubectl patch htcjob simulate -n "+b.Namespace+` --type=merge -p '{"spec":{"suspend":true}}'`,
+		eval[string](p, `document.querySelector("#operation-suspend pre").textContent`),
+	)
 	p.goes(`#operation-suspend button`, `document.getElementById("phase").textContent == "Suspended"`)
 	require.True(t, b.Get("simulate").Spec.Suspend)
 	p.goes(`#operation-resume summary`, seen("#operation-resume[open]"))

@@ -39,7 +39,10 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	p.size(1000, 700)
 	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", b.Lab.Kubeconfig(), "-n", b.Namespace)))
 
-	p.goes(`a[href$="/pools"]`, fmt.Sprintf(`[...document.querySelectorAll("#rows a")].some(a => a.textContent == %q)`, pool))
+	p.goes(
+		`a[href$="/pools"]`,
+		fmt.Sprintf(`[...document.querySelectorAll("#rows a")].some(a => a.textContent == %q)`, pool),
+	)
 	p.goes(`#rows a[href$="/`+pool+`"]`, `document.querySelector("#waiting")`)
 	require.Contains(t, p.text(), b.Namespace+"/waits")
 	require.Regexp(t, `Open jobs maxOpen\s+0\s+50`, p.text())
@@ -63,16 +66,26 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	p.readable()
 }
 
-// readable requires of a page that everything has a name, that text can be told from what is behind it, light and dark, and that nothing is
-// wider than a phone.
+// readable requires of a page that everything has a name, that text can be told from what is behind it, light and dark,
+// and that nothing is wider than a phone.
 func (p tab) readable() {
 	p.t.Helper()
-	require.Empty(p.t, eval[[]string](p, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), svg[role=img], [tabindex='0']")]
-		.filter(e => !(e.innerText || e.textContent || e.getAttribute("aria-label") || (e.labels && e.labels.length))).map(e => e.outerHTML)`))
+	require.Empty(
+		p.t,
+		eval[[]string](
+			p,
+			`[...document.querySelectorAll("a[href], button, input:not([type=hidden]), svg[role=img], [tabindex='0']")]
+		.filter(e => !(e.innerText || e.textContent || e.getAttribute("aria-label") || (e.labels && e.labels.length))).map(e => e.outerHTML)`,
+		),
+	)
 	p.size(360, 740)
 	p.until(`document.documentElement.scrollWidth <= 360`)
 	for _, scheme := range []string{"light", "dark"} {
-		_, err := chromedp.Call(p.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		_, err := chromedp.Call(
+			p.Context,
+			emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}},
+		)
 		require.NoError(p.t, err)
 		p.until(fmt.Sprintf(`matchMedia("(prefers-color-scheme: %s)").matches`, scheme))
 		require.Empty(p.t, eval[[]string](p, contrast), scheme)

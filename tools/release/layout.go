@@ -17,7 +17,8 @@ import (
 // program is the file that changes with every release; what is below it changes with Debian.
 const program = "usr/bin/htcd"
 
-// imageIndex makes one index of the images in archives. Nothing in it depends on when or with which engine they were built.
+// imageIndex makes one index of the images in archives. Nothing in it depends on when or with which engine they were
+// built.
 func imageIndex(archives []string, at time.Time) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	seen := map[string]bool{}
@@ -52,7 +53,10 @@ func normal(built v1.Image, at time.Time) (v1.Image, error) {
 		return nil, err
 	}
 	labels := maps.Clone(was.Config.Labels)
-	maps.DeleteFunc(labels, func(name, _ string) bool { return !strings.HasPrefix(name, "org.opencontainers.image.") }) // the engine's
+	maps.DeleteFunc(
+		labels,
+		func(name, _ string) bool { return !strings.HasPrefix(name, "org.opencontainers.image.") },
+	) // the engine's
 	files, err := readTree(built)
 	if err != nil {
 		return nil, err
@@ -60,10 +64,16 @@ func normal(built v1.Image, at time.Time) (v1.Image, error) {
 	if err := files.checkPrograms(was.Architecture); err != nil {
 		return nil, err
 	}
-	config := &v1.ConfigFile{OS: was.OS, Architecture: was.Architecture, Created: v1.Time{Time: at}, RootFS: v1.RootFS{Type: "layers"}, Config: v1.Config{
-		User: was.Config.User, ExposedPorts: was.Config.ExposedPorts, Env: was.Config.Env, Entrypoint: was.Config.Entrypoint,
-		Cmd: was.Config.Cmd, WorkingDir: was.Config.WorkingDir, Labels: labels,
-	}}
+	config := &v1.ConfigFile{
+		OS:           was.OS,
+		Architecture: was.Architecture,
+		Created:      v1.Time{Time: at},
+		RootFS:       v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			User: was.Config.User, ExposedPorts: was.Config.ExposedPorts, Env: was.Config.Env, Entrypoint: was.Config.Entrypoint,
+			Cmd: was.Config.Cmd, WorkingDir: was.Config.WorkingDir, Labels: labels,
+		},
+	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Command release makes the archive of htcd's image that a release has: an OCI image layout for several architectures, signed
-// in cosign's format.
+// Command release makes the archive of htcd's image that a release has: an OCI image layout for several architectures,
+// signed in cosign's format.
 package main
 
 import (

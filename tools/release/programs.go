@@ -20,8 +20,8 @@ var machines = map[string]struct {
 	"arm64": {elf.EM_AARCH64, []string{"usr/lib/aarch64-linux-gnu", "usr/lib"}},
 }
 
-// checkPrograms reports every program and library that is for another architecture, or that needs one the image does not have.
-// An image for another architecture than the builder's is never run before it is published.
+// checkPrograms reports every program and library that is for another architecture, or that needs one the image does
+// not have. An image for another architecture than the builder's is never run before it is published.
 func (t tree) checkPrograms(architecture string) error {
 	machine, ok := machines[architecture]
 	if !ok {

@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// push copies what a layout holds to a registry: the index under the given name, each signature under cosign's tag for it.
+// push copies what a layout holds to a registry: the index under the given name, each signature under cosign's tag for
+// it.
 func push(archive, to string) error {
 	ref, err := name.NewTag(to, name.StrictValidation)
 	if err != nil {

@@ -37,7 +37,14 @@ import (
 // headOf returns the head of a program that needs nothing.
 func headOf(machine elf.Machine) string {
 	var b bytes.Buffer
-	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(machine), Version: 1, Ehsize: 64, Phentsize: 56, Shentsize: 64}
+	h := elf.Header64{
+		Type:      uint16(elf.ET_EXEC),
+		Machine:   uint16(machine),
+		Version:   1,
+		Ehsize:    64,
+		Phentsize: 56,
+		Shentsize: 64,
+	}
 	copy(h.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 	_ = binary.Write(&b, binary.LittleEndian, h)
 	return b.String()
@@ -49,16 +56,37 @@ func built(t *testing.T, architecture string, machine elf.Machine, names ...stri
 	w := tar.NewWriter(&packed)
 	for _, n := range names {
 		text := headOf(machine)
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: n, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(text)), ModTime: time.Now(), Uid: os.Getuid(), Uname: "builder"}))
+		require.NoError(
+			t,
+			w.WriteHeader(
+				&tar.Header{
+					Name:     n,
+					Typeflag: tar.TypeReg,
+					Mode:     0o755,
+					Size:     int64(len(text)),
+					ModTime:  time.Now(),
+					Uid:      os.Getuid(),
+					Uname:    "builder",
+				},
+			),
+		)
 		_, err := w.Write([]byte(text))
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil },
+	)
 	require.NoError(t, err)
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: architecture, Created: v1.Time{Time: time.Now()},
-		Config: v1.Config{User: "10001:10001", Entrypoint: []string{"/usr/bin/htcd"},
-			Labels: map[string]string{"org.opencontainers.image.version": "v0.9.0", "io.buildah.version": strings.Join(names, " ")}}})
+	image, err := mutate.ConfigFile(
+		empty.Image,
+		&v1.ConfigFile{OS: "linux", Architecture: architecture, Created: v1.Time{Time: time.Now()},
+			Config: v1.Config{User: "10001:10001", Entrypoint: []string{"/usr/bin/htcd"},
+				Labels: map[string]string{
+					"org.opencontainers.image.version": "v0.9.0",
+					"io.buildah.version":               strings.Join(names, " "),
+				}}},
+	)
 	require.NoError(t, err)
 	image, err = mutate.AppendLayers(image, layer)
 	require.NoError(t, err)
@@ -96,8 +124,12 @@ func verified(t *testing.T, holder v1.Image, digest v1.Hash, public *ecdsa.Publi
 	require.NoError(t, err)
 	text, err := io.ReadAll(opened)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"critical": {"identity": {"docker-reference": "registry.example.org/htcd"}, "image": {"docker-manifest-digest": "`+
-		digest.String()+`"}, "type": "cosign container image signature"}, "optional": null}`, string(text))
+	require.JSONEq(
+		t,
+		`{"critical": {"identity": {"docker-reference": "registry.example.org/htcd"}, "image": {"docker-manifest-digest": "`+
+			digest.String()+`"}, "type": "cosign container image signature"}, "optional": null}`,
+		string(text),
+	)
 	signature, err := base64.StdEncoding.DecodeString(manifest.Layers[0].Annotations[signatureAnnotation])
 	require.NoError(t, err)
 	sum := sha256.Sum256(text)
@@ -110,8 +142,25 @@ func TestALayoutHoldsBothPlatformsAndTheirSignaturesAndIsTheSameEachTime(t *test
 	var dirs [2]string
 	for i, names := range [][]string{{"usr/bin/htcd", "usr/bin/condor_q"}, {"usr/bin/condor_q", "usr/bin/htcd"}} {
 		dirs[i] = filepath.Join(t.TempDir(), "layout")
-		require.NoError(t, run([]string{"layout", "-version", "v0.9.0", "-created", "1700000000", "-key", keyFile, "-image", "registry.example.org/htcd",
-			dirs[i], built(t, "amd64", elf.EM_X86_64, names...), built(t, "arm64", elf.EM_AARCH64, names...)}))
+		require.NoError(
+			t,
+			run(
+				[]string{
+					"layout",
+					"-version",
+					"v0.9.0",
+					"-created",
+					"1700000000",
+					"-key",
+					keyFile,
+					"-image",
+					"registry.example.org/htcd",
+					dirs[i],
+					built(t, "amd64", elf.EM_X86_64, names...),
+					built(t, "arm64", elf.EM_AARCH64, names...),
+				},
+			),
+		)
 	}
 	first, err := os.ReadFile(filepath.Join(dirs[0], "index.json"))
 	require.NoError(t, err)
@@ -124,7 +173,11 @@ func TestALayoutHoldsBothPlatformsAndTheirSignaturesAndIsTheSameEachTime(t *test
 	manifest, err := all.IndexManifest()
 	require.NoError(t, err)
 	require.Len(t, manifest.Manifests, 4)
-	require.Equal(t, map[string]string{"org.opencontainers.image.ref.name": "v0.9.0", "kind": "dev.cosignproject.cosign/imageIndex"}, manifest.Manifests[0].Annotations)
+	require.Equal(
+		t,
+		map[string]string{"org.opencontainers.image.ref.name": "v0.9.0", "kind": "dev.cosignproject.cosign/imageIndex"},
+		manifest.Manifests[0].Annotations,
+	)
 	index, err := all.ImageIndex(manifest.Manifests[0].Digest)
 	require.NoError(t, err)
 	require.NoError(t, validate.Index(index))
@@ -147,7 +200,11 @@ func TestALayoutHoldsBothPlatformsAndTheirSignaturesAndIsTheSameEachTime(t *test
 	for i, digest := range signed {
 		holder, err := all.Image(manifest.Manifests[1+i].Digest)
 		require.NoError(t, err)
-		require.Equal(t, strings.ReplaceAll(digest.String(), ":", "-")+".sig", manifest.Manifests[1+i].Annotations[nameAnnotation])
+		require.Equal(
+			t,
+			strings.ReplaceAll(digest.String(), ":", "-")+".sig",
+			manifest.Manifests[1+i].Annotations[nameAnnotation],
+		)
 		require.True(t, verified(t, holder, digest, public))
 		require.False(t, verified(t, holder, digest, other))
 	}
@@ -204,7 +261,12 @@ func TestAProgramWithoutOneOfItsLibrariesIsRefused(t *testing.T) {
 	if program.Machine != elf.EM_X86_64 {
 		t.Fatal("this test is written for amd64")
 	}
-	files := tree{"usr/bin/sh": {text: text}, "lib64": {link: "usr/lib64"}, "usr/lib64/ld-linux-x86-64.so.2": {}, "usr/lib/x86_64-linux-gnu/libc.so.6": {}}
+	files := tree{
+		"usr/bin/sh":                         {text: text},
+		"lib64":                              {link: "usr/lib64"},
+		"usr/lib64/ld-linux-x86-64.so.2":     {},
+		"usr/lib/x86_64-linux-gnu/libc.so.6": {},
+	}
 	require.NoError(t, files.checkPrograms("amd64"))
 	delete(files, "usr/lib/x86_64-linux-gnu/libc.so.6")
 	require.ErrorContains(t, files.checkPrograms("amd64"), "usr/bin/sh: there is no libc.so.6")

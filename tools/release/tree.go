@@ -60,7 +60,15 @@ func (t tree) layer(at time.Time, keep func(name string) bool) (v1.Layer, error)
 			continue
 		}
 		f := t[name]
-		h := tar.Header{Name: name, Typeflag: f.kind, Mode: f.mode, Linkname: f.link, Size: int64(len(f.text)), ModTime: at, Format: tar.FormatPAX}
+		h := tar.Header{
+			Name:     name,
+			Typeflag: f.kind,
+			Mode:     f.mode,
+			Linkname: f.link,
+			Size:     int64(len(f.text)),
+			ModTime:  at,
+			Format:   tar.FormatPAX,
+		}
 		if f.kind == tar.TypeDir {
 			h.Name += "/"
 		}
@@ -74,6 +82,8 @@ func (t tree) layer(at time.Time, keep func(name string) bool) (v1.Layer, error)
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil },
-		tarball.WithMediaType(types.OCILayer))
+	return tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(packed.Bytes())), nil },
+		tarball.WithMediaType(types.OCILayer),
+	)
 }

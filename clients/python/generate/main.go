@@ -65,7 +65,14 @@ func python(text []byte) ([]byte, error) {
 	version := c.Spec.Versions[0]
 	var out strings.Builder
 	out.WriteString(head)
-	fmt.Fprintf(&out, "GROUP = %q\nVERSION = %q\nKIND = %q\nPLURAL = %q\n", c.Spec.Group, version.Name, c.Spec.Names.Kind, c.Spec.Names.Plural)
+	fmt.Fprintf(
+		&out,
+		"GROUP = %q\nVERSION = %q\nKIND = %q\nPLURAL = %q\n",
+		c.Spec.Group,
+		version.Name,
+		c.Spec.Names.Kind,
+		c.Spec.Names.Plural,
+	)
 	for _, part := range []string{"spec", "status"} {
 		class(&out, c.Spec.Names.Kind+title(part), version.Schema.OpenAPIV3Schema.Properties[part])
 	}

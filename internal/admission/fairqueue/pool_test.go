@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// letterPool is a Pool whose keys begin with the letter of their backend. Work at the backend x does not end before letGo is
-// closed.
+// letterPool is a Pool whose keys begin with the letter of their backend. Work at the backend x does not end before
+// letGo is closed.
 type letterPool struct {
 	Pool[string]
 	letGo, ended chan struct{}
@@ -24,7 +24,13 @@ type letterPool struct {
 
 func newLetterPool(t *testing.T, most int) *letterPool {
 	t.Helper()
-	b := &letterPool{letGo: make(chan struct{}), ended: make(chan struct{}), inside: map[byte]int{}, worst: map[byte]int{}, reached: make(chan string, 100)}
+	b := &letterPool{
+		letGo:   make(chan struct{}),
+		ended:   make(chan struct{}),
+		inside:  map[byte]int{},
+		worst:   map[byte]int{},
+		reached: make(chan string, 100),
+	}
 	b.Queue, b.Size = New(workqueue.DefaultTypedControllerRateLimiter[string]()), most
 	b.Backend = func(_ context.Context, key string) string { return key[:1] }
 	b.Serve = Each(func(_ context.Context, key string) {

@@ -11,12 +11,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Queue is client-go's rate-limited work queue: a key that is added twice is served once, and never by two workers at a time.
+// Queue is client-go's rate-limited work queue: a key that is added twice is served once, and never by two workers at a
+// time.
 type Queue = workqueue.TypedRateLimitingInterface[string]
 
 // New returns a queue in which namespaces take turns. limiter decides when keys added with AddRateLimited come back.
 func New(limiter workqueue.TypedRateLimiter[string]) Queue {
-	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[string]{Queue: &rotation{waiting: map[string][]string{}}})
+	queue := workqueue.NewTypedWithConfig(
+		workqueue.TypedQueueConfig[string]{Queue: &rotation{waiting: map[string][]string{}}},
+	)
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: queue}),
 	})

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Turns gives out places for what holds up nobody but those that wait for the same: so many in all, so many at each host, and one for each
-// namespace. Those that find none wait, and namespaces take turns as in the queue: whose last turn was the longest ago is next. A key that
-// needs a place at a full host is passed over, so a host that does not answer has its own places and no others.
+// Turns gives out places for what holds up nobody but those that wait for the same: so many in all, so many at each
+// host, and one for each namespace. Those that find none wait, and namespaces take turns as in the queue: whose last
+// turn was the longest ago is next. A key that needs a place at a full host is passed over, so a host that does not
+// answer has its own places and no others.
 //
 //	Take ──> waits ── a place becomes free: Go ──> Take ──> has a place ── Leave
 type Turns struct {
@@ -126,8 +127,8 @@ func (t *Turns) pass(now time.Time) (may []string) {
 	return may
 }
 
-// next returns which of those that wait gets the next place, -1 if none does: of those with room, the one whose namespace's last turn was the
-// longest ago, and of these the one that has waited the longest.
+// next returns which of those that wait gets the next place, -1 if none does: of those with room, the one whose
+// namespace's last turn was the longest ago, and of these the one that has waited the longest.
 func next(line []place, held taken, last map[string]int) int {
 	best := -1
 	for i, p := range line {

@@ -61,7 +61,13 @@ func Checks(p Patient) []Check {
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))
 	}
-	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), workflows(p.Condor, &id, p.Workflows))
+	all = append(
+		all,
+		ticket(p.Proofs, &cred, &id, p.Now),
+		reachable(p.Condor, &id),
+		writes(p.Condor, &id),
+		workflows(p.Condor, &id, p.Workflows),
+	)
 	if p.Config == nil {
 		all = append(all, Check{Name: "pools", Needs: []string{"kubeconfig"}})
 	} else {

@@ -70,7 +70,10 @@ func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.I
 		case cred.IsToken():
 			return "", &Trouble{fmt.Sprintf("the %s ends in %s", proof.By, left), askAnew}
 		}
-		return "", &Trouble{fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left), "let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf"}
+		return "", &Trouble{
+			fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left),
+			"let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf",
+		}
 	}}
 }
 
@@ -97,7 +100,10 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "schedd", Needs: []string{"tools", "ticket"}, Try: func(ctx context.Context) (string, error) {
 		name, err := condor.ScheddName(ctx, *id)
 		if err != nil {
-			return "", &Trouble{"the schedd to use cannot be determined: " + err.Error(), "set --schedd, or correct --schedd-command or --condor-config"}
+			return "", &Trouble{
+				"the schedd to use cannot be determined: " + err.Error(),
+				"set --schedd, or correct --schedd-command or --condor-config",
+			}
 		}
 		if err := condor.Answers(ctx, *id); err != nil {
 			return "", scheddTrouble("", err)

@@ -55,7 +55,10 @@ func TestACheckThatStandsOnAProblemIsSkippedAndTheOthersAreMade(t *testing.T) {
 		{"e", Skipped, "not wanted", ""},
 		{"f", Problem, "something", "see docs/troubleshoot.md"},
 	}, found)
-	require.True(t, Run(t.Context(), []Check{{Name: "e", Try: says("", notHere("not wanted"))}}, time.Second, func(Finding) {}))
+	require.True(
+		t,
+		Run(t.Context(), []Check{{Name: "e", Try: says("", notHere("not wanted"))}}, time.Second, func(Finding) {}),
+	)
 }
 
 func TestNoCheckTakesLongerThanTheBound(t *testing.T) {
@@ -75,7 +78,11 @@ func TestWhatMaySettleIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "now", message)
 
-	never := Check{Name: "a", Settles: time.Millisecond, Try: func(context.Context) (string, error) { return "", errors.New("never") }}
+	never := Check{
+		Name:    "a",
+		Settles: time.Millisecond,
+		Try:     func(context.Context) (string, error) { return "", errors.New("never") },
+	}
 	_, err = settled(t.Context(), never)
 	require.ErrorContains(t, err, "never")
 }
@@ -122,7 +129,12 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 	)
 	files, err := filepath.Glob("../../../deploy/components/*/clusterrole.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 5, "another component may grant something, too; job-secrets grants nothing until it is bound in a namespace")
+	require.Len(
+		t,
+		files,
+		5,
+		"another component may grant something, too; job-secrets grants nothing until it is bound in a namespace",
+	)
 	for i, r := range granted {
 		if r.Name == "extension-apiserver-authentication" {
 			granted[i].Namespace = "kube-system" // where the one of that name is
@@ -133,13 +145,25 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, Kueue: true, StandsBy: true,
 	}))
 	for _, r := range Rights(Place{}) {
-		require.NotContains(t, []string{"leases", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")
+		require.NotContains(
+			t,
+			[]string{"leases", "apiservices", "pods"},
+			r.Resource,
+			"not needed without leader election, output and Pods",
+		)
 	}
-	require.Equal(t, "patch htcjobs.htc.cern.ch/status in physics", Right{"patch", "htc.cern.ch", "htcjobs", "status", "physics", ""}.String())
+	require.Equal(
+		t,
+		"patch htcjobs.htc.cern.ch/status in physics",
+		Right{"patch", "htc.cern.ch", "htcjobs", "status", "physics", ""}.String(),
+	)
 }
 
 func TestFieldsThatACRDLacksAreNamed(t *testing.T) {
-	missing := missingFields(reflect.TypeFor[v1alpha1.HTCJob](), schema{Properties: map[string]schema{"apiVersion": {}, "kind": {}, "metadata": {}, "spec": {}}})
+	missing := missingFields(
+		reflect.TypeFor[v1alpha1.HTCJob](),
+		schema{Properties: map[string]schema{"apiVersion": {}, "kind": {}, "metadata": {}, "spec": {}}},
+	)
 	require.Contains(t, missing, "spec.script")
 	require.Contains(t, missing, "spec.suspend")
 	require.Contains(t, missing, "status")
@@ -216,7 +240,11 @@ func TestTheAPIServicesOwnWordsAreHandedOn(t *testing.T) {
 	message, err := available([]byte(`{"status":{"conditions":[{"type":"Available","status":"True"}]}}`))
 	require.NoError(t, err)
 	require.Contains(t, message, "forwards to htcd")
-	_, err = available([]byte(`{"status":{"conditions":[{"type":"Available","status":"False","reason":"MissingEndpoints","message":"no addresses"}]}}`))
+	_, err = available(
+		[]byte(
+			`{"status":{"conditions":[{"type":"Available","status":"False","reason":"MissingEndpoints","message":"no addresses"}]}}`,
+		),
+	)
 	require.ErrorContains(t, err, "MissingEndpoints: no addresses")
 	_, err = available([]byte(`{}`))
 	require.ErrorContains(t, err, "has not checked yet")
@@ -236,7 +264,13 @@ func TestASecretIsReadAndATokenLookedAt(t *testing.T) {
 	encode := base64.RawURLEncoding.EncodeToString
 	now := time.Unix(1_800_000_000, 0)
 	made := func(payload string) string {
-		return encode([]byte(`{"kid":"POOL"}`)) + "." + encode([]byte(`{"iss":"i","sub":"alice@lab.htcd"`+payload+`}`)) + "." + encode([]byte("signed"))
+		return encode(
+			[]byte(`{"kid":"POOL"}`),
+		) + "." + encode(
+			[]byte(`{"iss":"i","sub":"alice@lab.htcd"`+payload+`}`),
+		) + "." + encode(
+			[]byte("signed"),
+		)
 	}
 	for name, c := range map[string]struct {
 		data       map[string]string
@@ -256,9 +290,13 @@ func TestASecretIsReadAndATokenLookedAt(t *testing.T) {
 			for key, value := range c.data {
 				data[key] = []byte(value)
 			}
-			core := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "htcd", Name: "condor-token"}, Data: data})
+			core := fake.NewClientset(
+				&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "htcd", Name: "condor-token"}, Data: data},
+			)
 			keeper := &credential.Keeper{
-				Tickets: krb.New(krb.Options{Dir: t.TempDir()}), Tokens: token.New(token.Options{Dir: t.TempDir(), Now: func() time.Time { return now }}),
+				Tickets: krb.New(
+					krb.Options{Dir: t.TempDir()},
+				), Tokens: token.New(token.Options{Dir: t.TempDir(), Now: func() time.Time { return now }}),
 			}
 			t.Cleanup(func() { require.NoError(t, keeper.Close()) })
 			var cred credential.Credential
@@ -306,7 +344,11 @@ func TestWhatToDoFollowsTheKindOfFailure(t *testing.T) {
 	require.Contains(t, do(ticketTrouble(&credential.Error{Reason: "KDCUnreachable", Message: "x"})), "port 88")
 	require.Contains(t, do(ticketTrouble(errors.New("x"))), "--ticket-dir")
 	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.NotAuthorised})), "ALLOW_WRITE")
-	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Credentials})), "SEC_CLIENT_AUTHENTICATION_METHODS")
+	require.Contains(
+		t,
+		do(scheddTrouble("", &schedd.Error{Kind: schedd.Credentials})),
+		"SEC_CLIENT_AUTHENTICATION_METHODS",
+	)
 	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Unreachable})), "9618")
 }
 
@@ -314,7 +356,10 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	var found []Finding
 	checks := Checks(Patient{
 		ConfigError: errors.New("no such file"), Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}), BinDir: "/nowhere",
-		Volume: Volume{Data: t.TempDir(), Ledger: filepath.Join(t.TempDir(), "htcjobs.db")}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
+		Volume: Volume{
+			Data:   t.TempDir(),
+			Ledger: filepath.Join(t.TempDir(), "htcjobs.db"),
+		}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
 	})
 	for i := range checks {
 		checks[i].Settles = 0
@@ -338,7 +383,15 @@ func TestPoolsThatAreWrongAreNamed(t *testing.T) {
 	}
 	one, two := named("one", v1alpha1.HTCPoolSpec{Default: true}), named("two", v1alpha1.HTCPoolSpec{Default: true})
 	require.NoError(t, wrongPools([]v1alpha1.HTCPool{one}, pool.Rules{}))
-	require.ErrorContains(t, wrongPools([]v1alpha1.HTCPool{one, two}, pool.Rules{}), "several HTCPools are the default: one, two")
+	require.ErrorContains(
+		t,
+		wrongPools([]v1alpha1.HTCPool{one, two}, pool.Rules{}),
+		"several HTCPools are the default: one, two",
+	)
 	bad := named("bad", v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{HTCOpts: "executable = x"}})
-	require.ErrorContains(t, wrongPools([]v1alpha1.HTCPool{one, bad}, pool.Rules{}), "HTCPool bad cannot be used until its administrator mends it: defaults: htcopts, line 1")
+	require.ErrorContains(
+		t,
+		wrongPools([]v1alpha1.HTCPool{one, bad}, pool.Rules{}),
+		"HTCPool bad cannot be used until its administrator mends it: defaults: htcopts, line 1",
+	)
 }

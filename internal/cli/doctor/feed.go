@@ -28,7 +28,13 @@ func feeds(e schedd.Endpoint, f *feed.Client, condor *schedd.Client, id *schedd.
 		}
 		if daemon.QueueBorn != mark.Born {
 			return "", &Trouble{
-				fmt.Sprintf("%s shows a queue of %d, and schedd %s has one of %d (JobQueueBirthdate)", f.URL, mark.Born, e, daemon.QueueBorn),
+				fmt.Sprintf(
+					"%s shows a queue of %d, and schedd %s has one of %d (JobQueueBirthdate)",
+					f.URL,
+					mark.Born,
+					e,
+					daemon.QueueBorn,
+				),
 				"give --spool of that schedd to htcd feed, or its address to --feed",
 			}
 		}

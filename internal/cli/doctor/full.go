@@ -16,7 +16,11 @@ const probed = 256 << 10
 
 // writable writes a file into dir and syncs it to disk.
 func writable(dir string) error {
-	f, err := os.OpenFile(filepath.Join(dir, "probe"), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600) // #nosec G304 -- a directory of our own
+	f, err := os.OpenFile(
+		filepath.Join(dir, "probe"),
+		os.O_CREATE|os.O_WRONLY|os.O_EXCL,
+		0o600,
+	) // #nosec G304 -- a directory of our own
 	if err != nil {
 		return err
 	}

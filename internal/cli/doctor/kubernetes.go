@@ -38,9 +38,15 @@ func reached(client rest.Interface, host string) Check {
 		}
 		switch {
 		case apierrors.IsUnauthorized(err):
-			return "", &Trouble{host + " does not know this account: " + err.Error(), "give it a valid token: htcd's ServiceAccount, or another --kubeconfig"}
+			return "", &Trouble{
+				host + " does not know this account: " + err.Error(),
+				"give it a valid token: htcd's ServiceAccount, or another --kubeconfig",
+			}
 		case err != nil:
-			return "", &Trouble{host + " does not answer: " + err.Error(), "check the network between here and there, and --kubeconfig"}
+			return "", &Trouble{
+				host + " does not answer: " + err.Error(),
+				"check the network between here and there, and --kubeconfig",
+			}
 		}
 		return "Kubernetes " + v.GitVersion + " at " + host, nil
 	}}
@@ -77,7 +83,10 @@ func skew(date string, now time.Time) (string, error) {
 	// The header has whole seconds, and took time to arrive.
 	off := now.Sub(theirs).Round(time.Second)
 	if off.Abs() > maxSkew {
-		return "", &Trouble{fmt.Sprintf("this clock is %s off the apiserver's; Kerberos allows %s", off, maxSkew), "set the node's clock (NTP)"}
+		return "", &Trouble{
+			fmt.Sprintf("this clock is %s off the apiserver's; Kerberos allows %s", off, maxSkew),
+			"set the node's clock (NTP)",
+		}
 	}
 	return fmt.Sprintf("within %s of the apiserver's", max(off.Abs(), time.Second)), nil
 }
@@ -97,7 +106,10 @@ func crd(client rest.Interface) Check {
 		case apierrors.IsNotFound(err):
 			return "", &Trouble{fmt.Sprintf("the apiserver knows no %s of %s", v1alpha1.Kind, group), do}
 		case err != nil:
-			return "", &Trouble{"the apiserver does not reveal the CRD's schema: " + err.Error(), "let this account read /openapi/* (ClusterRole system:discovery)"}
+			return "", &Trouble{
+				"the apiserver does not reveal the CRD's schema: " + err.Error(),
+				"let this account read /openapi/* (ClusterRole system:discovery)",
+			}
 		}
 		var document struct {
 			Components struct {
@@ -118,7 +130,10 @@ func crd(client rest.Interface) Check {
 				return "", &Trouble{fmt.Sprintf("%s has no %s", group, kind.Name()), do}
 			}
 			if missing := missingFields(kind, served); len(missing) > 0 {
-				return "", &Trouble{"the CRD of " + kind.Name() + " is older than htcd: it has no " + strings.Join(missing, ", "), do}
+				return "", &Trouble{
+					"the CRD of " + kind.Name() + " is older than htcd: it has no " + strings.Join(missing, ", "),
+					do,
+				}
 			}
 		}
 		return fmt.Sprintf("HTCJob and HTCPool of %s, with every field of this htcd", group), nil
@@ -157,25 +172,43 @@ func missingFields(kind reflect.Type, served schema) []string {
 // output checks that the apiserver forwards users to htcd. A dry-run patch that changes nothing shows the APIService to
 // an account that may only patch it. Everybody may see whether there is one; without a server it does harm.
 func output(client rest.Interface, listens bool) Check {
-	return Check{Name: "output", Needs: []string{"rights"}, Settles: leads, Try: func(ctx context.Context) (string, error) {
-		if !listens {
-			if client.Get().AbsPath("/apis/"+outputGroup).Do(ctx).Error() == nil {
-				return "", &Trouble{"there is an APIService " + outputService + ", and this htcd does not answer it (--output-listen is empty): no namespace in the cluster can be deleted",
-					"name deploy/components/output in the overlay, or kubectl delete apiservice " + outputService}
+	return Check{
+		Name:    "output",
+		Needs:   []string{"rights"},
+		Settles: leads,
+		Try: func(ctx context.Context) (string, error) {
+			if !listens {
+				if client.Get().AbsPath("/apis/"+outputGroup).Do(ctx).Error() == nil {
+					return "", &Trouble{
+						"there is an APIService " + outputService + ", and this htcd does not answer it (--output-listen is empty): no namespace in the cluster can be deleted",
+						"name deploy/components/output in the overlay, or kubectl delete apiservice " + outputService,
+					}
+				}
+				return "", notHere("--output-listen is empty: htcd logs and get-output do not work")
 			}
-			return "", notHere("--output-listen is empty: htcd logs and get-output do not work")
-		}
-		text, err := client.Patch(types.MergePatchType).AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/"+outputService).
-			Param("dryRun", metav1.DryRunAll).Body([]byte("{}")).DoRaw(ctx)
-		if apierrors.IsNotFound(err) {
-			return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
-				"name deploy/components/output in the overlay, or set --output-listen= to go without it"}
-		}
-		if err != nil {
-			return "", err
-		}
-		return available(text)
-	}}
+			text, err := client.Patch(
+				types.MergePatchType,
+			).AbsPath(
+				"/apis/apiregistration.k8s.io/v1/apiservices/"+outputService,
+			).
+				Param(
+					"dryRun",
+					metav1.DryRunAll,
+				).Body(
+				[]byte("{}"),
+			).DoRaw(
+				ctx,
+			)
+			if apierrors.IsNotFound(err) {
+				return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
+					"name deploy/components/output in the overlay, or set --output-listen= to go without it"}
+			}
+			if err != nil {
+				return "", err
+			}
+			return available(text)
+		},
+	}
 }
 
 func available(apiservice []byte) (string, error) {
@@ -208,7 +241,10 @@ func files(dir string, cred *credential.Credential) Check {
 			return "", &Trouble{"--credential-dir: " + err.Error(), "mount the files so that htcd's account may read them"}
 		}
 		if *cred, err = credential.Read(data); err != nil {
-			return "", &Trouble{"--credential-dir " + dir + ": " + err.Error(), "have the files of these names there and nothing else; htcd notices the change by itself"}
+			return "", &Trouble{
+				"--credential-dir " + dir + ": " + err.Error(),
+				"have the files of these names there and nothing else; htcd notices the change by itself",
+			}
 		}
 		return cred.String() + " of " + dir, nil
 	}}
@@ -222,17 +258,30 @@ func secret(core kubernetes.Interface, p Place, cred *credential.Credential) Che
 			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Secret).String(), // what htcd may ask
 		})
 		if err != nil {
-			return "", &Trouble{"secret " + name + " cannot be read: " + err.Error(), "apply deploy/base/rbac with htcd's namespace"}
+			return "", &Trouble{
+				"secret " + name + " cannot be read: " + err.Error(),
+				"apply deploy/base/rbac with htcd's namespace",
+			}
 		}
 		if len(list.Items) == 0 {
-			do := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE, or --from-file=token=FILE", p.SecretNamespace, p.Secret)
+			do := fmt.Sprintf(
+				"kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE, or --from-file=token=FILE",
+				p.SecretNamespace,
+				p.Secret,
+			)
 			if len(p.NamespaceSecrets) > 0 {
-				return "", &Trouble{"there is no secret " + name + "; only namespaces with a Secret of their own are served, which this check does not cover", do}
+				return "", &Trouble{
+					"there is no secret " + name + "; only namespaces with a Secret of their own are served, which this check does not cover",
+					do,
+				}
 			}
 			return "", &Trouble{"there is no secret " + name, do}
 		}
 		if *cred, err = credential.Read(list.Items[0].Data); err != nil {
-			return "", &Trouble{"secret " + name + ": " + err.Error(), "put that into it and nothing else; htcd notices the change by itself"}
+			return "", &Trouble{
+				"secret " + name + ": " + err.Error(),
+				"put that into it and nothing else; htcd notices the change by itself",
+			}
 		}
 		return cred.String() + " of secret " + name, nil
 	}}

@@ -61,7 +61,10 @@ func wrongPools(all []v1alpha1.HTCPool, rules pool.Rules) error {
 		}
 	}
 	if len(defaults) > 1 {
-		return &Trouble{"several HTCPools are the default: " + strings.Join(defaults, ", ") + "; the oldest is used", "set spec.default: false in all but one"}
+		return &Trouble{
+			"several HTCPools are the default: " + strings.Join(defaults, ", ") + "; the oldest is used",
+			"set spec.default: false in all but one",
+		}
 	}
 	return nil
 }

@@ -41,7 +41,10 @@ func volume(v Volume) Check {
 			return "", unwritten(dir, err)
 		}
 		if err != nil {
-			return "", &Trouble{"the ledger's directory " + filepath.Dir(v.Ledger) + " does not exist: " + err.Error(), "mount the volume of --data (deploy/base/manager/pvc.yaml)"}
+			return "", &Trouble{
+				"the ledger's directory " + filepath.Dir(v.Ledger) + " does not exist: " + err.Error(),
+				"mount the volume of --data (deploy/base/manager/pvc.yaml)",
+			}
 		}
 		probe, err := os.MkdirTemp(dir, ".doctor-")
 		if err != nil {
@@ -137,10 +140,21 @@ func room(dir string, keep int64) (string, error) {
 	reserve := outputs.Reserve(keep, size)
 	words := resource.NewQuantity(free.Bytes>>20<<20, resource.BinarySI).String()
 	if free.Bytes < reserve.Bytes {
-		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI)), moreRoom}
+		return "", &Trouble{
+			fmt.Sprintf(
+				"%s has %s free, less than --keep-free=%s: no output is fetched",
+				dir,
+				words,
+				resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI),
+			),
+			moreRoom,
+		}
 	}
 	if free.Files < reserve.Files {
-		return "", &Trouble{fmt.Sprintf("%s has room for %d more files, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), moreRoom}
+		return "", &Trouble{
+			fmt.Sprintf("%s has room for %d more files, and %d stay free: no output is fetched", dir, free.Files, reserve.Files),
+			moreRoom,
+		}
 	}
 	return words, nil
 }

@@ -29,7 +29,10 @@ func workflows(condor *schedd.Client, id *schedd.Identity, wanted bool) Check {
 		case err != nil:
 			return "", scheddTrouble("", err)
 		case why != "":
-			return "", &Trouble{"HTCWorkflows cannot run: " + why, "have the schedd's administrator see to it (docs/configure.md, Workflows); where HTCWorkflows are not wanted: --workflows=false"}
+			return "", &Trouble{
+				"HTCWorkflows cannot run: " + why,
+				"have the schedd's administrator see to it (docs/configure.md, Workflows); where HTCWorkflows are not wanted: --workflows=false",
+			}
 		}
 		return "the schedd's host can run DAGMan, and the schedd takes jobs from there", nil
 	}}

@@ -18,7 +18,8 @@ var (
 	Format = setting.OneOf("json", "text")
 )
 
-// New writes to w; level and format are of the kinds Level and Format. client-go logs through klog, which is redirected to it.
+// New writes to w; level and format are of the kinds Level and Format. client-go logs through klog, which is redirected
+// to it.
 func New(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil {

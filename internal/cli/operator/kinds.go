@@ -28,10 +28,13 @@ var (
 	Holder = setting.Is("at most 253 letters, digits and signs without blanks", func(text string) bool {
 		return len(text) <= 253 && setting.Word.Check(text) == nil && !strings.Contains(text, " ")
 	})
-	ImageRegistry = setting.Is("host, host:port or either with a path of small letters, such as registry.example.org/group", func(text string) bool {
-		_, err := registry.ParseReference(strings.TrimSuffix(text, "/") + "/image")
-		return err == nil && !strings.Contains(text, "@")
-	})
+	ImageRegistry = setting.Is(
+		"host, host:port or either with a path of small letters, such as registry.example.org/group",
+		func(text string) bool {
+			_, err := registry.ParseReference(strings.TrimSuffix(text, "/") + "/image")
+			return err == nil && !strings.Contains(text, "@")
+		},
+	)
 	PodImage = setting.Is("an image's name, such as registry.example.org/group/htcd:1", func(text string) bool {
 		_, whole := registry.ParseReference(text)
 		_, below := registry.ParseReference("docker.io/" + text)
@@ -47,40 +50,64 @@ var (
 		return setting.Word.Check(text) == nil && !strings.ContainsAny(text, "@/\\ ")
 	})
 	ScheddName = setting.Is("a schedd's name, such as bigbird10.cern.ch or name@host", schedd.IsScheddName)
-	FeedClient = setting.Is("NAME=OWNER, the common name of a certificate and an account, or * for all accounts", func(text string) bool {
-		name, account, both := strings.Cut(text, "=")
-		return both && setting.Word.Check(name) == nil && setting.Word.Check(account) == nil && !strings.ContainsAny(account, " =\"\\")
-	})
+	FeedClient = setting.Is(
+		"NAME=OWNER, the common name of a certificate and an account, or * for all accounts",
+		func(text string) bool {
+			name, account, both := strings.Cut(text, "=")
+			return both && setting.Word.Check(name) == nil && setting.Word.Check(account) == nil &&
+				!strings.ContainsAny(account, " =\"\\")
+		},
+	)
 	Feed = setting.Is("SCHEDD=https://host:port, or COLLECTOR/SCHEDD=https://host:port", func(text string) bool {
 		name, url, both := strings.Cut(text, "=https://")
 		host, port, split := strings.Cut(url, ":")
-		return both && split && host != "" && schedd.CheckEndpointPatterns([]string{name}) == nil && !strings.ContainsAny(name, "*?") &&
+		return both && split && host != "" && schedd.CheckEndpointPatterns([]string{name}) == nil &&
+			!strings.ContainsAny(name, "*?") &&
 			(setting.Address.Check(url) == nil && port != "0")
 	})
 	SiteCommand = setting.Is("an absolute path, and arguments", func(text string) bool {
 		return setting.Place.Check(text) == nil
 	})
-	Schedule = setting.Is("cron's five fields, such as \"* * * * *\", or @every and at least 1s, such as \"@every 30s\", with a next time", comesToPass)
+	Schedule = setting.Is(
+		"cron's five fields, such as \"* * * * *\", or @every and at least 1s, such as \"@every 30s\", with a next time",
+		comesToPass,
+	)
 )
 
 // The kinds whose packages say themselves what is wrong with a word.
 var (
-	AllowedOption = setting.Kind{Want: "a submit command or +Attribute that htcd does not set itself", Check: oneByOne(schedd.CheckAllow)}
-	Attribute     = setting.Kind{Want: "the name of an attribute that HTCondor does not act upon, in which * stands for anything, such as Lab*", Check: oneByOne(schedd.CheckAttributes)}
-	Scheme        = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(schedd.CheckSchemes)}
-	ImagePattern  = setting.Kind{Want: "a pattern such as docker://registry.example.org/group/* or /cvmfs/unpacked.cern.ch/**", Check: oneByOne(schedd.CheckImagePatterns)}
-	Endpoint      = setting.Kind{Want: "SCHEDD or COLLECTOR/SCHEDD, where * stands for anything", Check: oneByOne(schedd.CheckEndpointPatterns)}
-	RegistryHost  = setting.Kind{Want: "host, host:port or *.domain, with http:// in front for one without TLS", Check: func(text string) error {
-		_, err := artifact.ParseRegistries([]string{text})
-		return err
-	}}
+	AllowedOption = setting.Kind{
+		Want:  "a submit command or +Attribute that htcd does not set itself",
+		Check: oneByOne(schedd.CheckAllow),
+	}
+	Attribute = setting.Kind{
+		Want:  "the name of an attribute that HTCondor does not act upon, in which * stands for anything, such as Lab*",
+		Check: oneByOne(schedd.CheckAttributes),
+	}
+	Scheme       = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(schedd.CheckSchemes)}
+	ImagePattern = setting.Kind{
+		Want:  "a pattern such as docker://registry.example.org/group/* or /cvmfs/unpacked.cern.ch/**",
+		Check: oneByOne(schedd.CheckImagePatterns),
+	}
+	Endpoint = setting.Kind{
+		Want:  "SCHEDD or COLLECTOR/SCHEDD, where * stands for anything",
+		Check: oneByOne(schedd.CheckEndpointPatterns),
+	}
+	RegistryHost = setting.Kind{
+		Want: "host, host:port or *.domain, with http:// in front for one without TLS",
+		Check: func(text string) error {
+			_, err := artifact.ParseRegistries([]string{text})
+			return err
+		},
+	}
 )
 
 func oneByOne(check func([]string) error) func(string) error {
 	return func(text string) error { return check([]string{text}) }
 }
 
-// comesToPass reports whether a text is a schedule with a next time. The parser rounds what is below 1 s up, and panics at a zone alone.
+// comesToPass reports whether a text is a schedule with a next time. The parser rounds what is below 1 s up, and panics
+// at a zone alone.
 func comesToPass(text string) bool {
 	if strings.Contains(text, "TZ=") && !strings.Contains(text, " ") {
 		return false

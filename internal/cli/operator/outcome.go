@@ -34,7 +34,17 @@ func PrintOutcome(w io.Writer, format string, o control.Outcome, dry bool) error
 		fmt.Fprintln(table, "NAMESPACE/NAME\tJOB\tWAS\tIS\tEVIDENCE\tREPAIRED")
 		for rows := range slices.Chunk(o.Differences, block) {
 			for _, d := range rows {
-				fmt.Fprintf(table, "%s/%s\t%s\t%s\t%s\t%s\t%s\n", d.Namespace, d.Name, orDash(d.JobID), cell(d.Was), cell(d.Is), cell(d.Evidence), repaired(d, dry))
+				fmt.Fprintf(
+					table,
+					"%s/%s\t%s\t%s\t%s\t%s\t%s\n",
+					d.Namespace,
+					d.Name,
+					orDash(d.JobID),
+					cell(d.Was),
+					cell(d.Is),
+					cell(d.Evidence),
+					repaired(d, dry),
+				)
 			}
 			if err := table.Flush(); err != nil {
 				return err

@@ -69,7 +69,14 @@ func (r Rendering) job(stdin io.Reader) (*v1alpha1.HTCJob, error) {
 	if job.Kind != v1alpha1.Kind {
 		return nil, fmt.Errorf("%s: expected one %s, found kind %q", r.File, v1alpha1.Kind, job.Kind)
 	}
-	job.Name, job.Namespace = cmp.Or(job.Name, strings.TrimSuffix(job.GenerateName, "-"), "name"), cmp.Or(job.Namespace, "default")
+	job.Name, job.Namespace = cmp.Or(
+		job.Name,
+		strings.TrimSuffix(job.GenerateName, "-"),
+		"name",
+	), cmp.Or(
+		job.Namespace,
+		"default",
+	)
 	job.UID = types.UID(cmp.Or(string(job.UID), "00000000-0000-0000-0000-000000000000"))
 	if r.Pool != "" {
 		wish := v1alpha1.Pool{}
@@ -153,7 +160,10 @@ func (c Cluster) pools(ctx context.Context, namespace string) (fixed, error) {
 	if !selects {
 		return known, nil
 	}
-	found, err := c.Core.CoreV1().Namespaces().List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()})
+	found, err := c.Core.CoreV1().Namespaces().List(
+		ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()},
+	)
 	if err == nil && len(found.Items) > 0 {
 		known.labels = labels.Merge(labels.Set{}, found.Items[0].Labels)
 	}

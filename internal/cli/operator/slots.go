@@ -14,7 +14,16 @@ func PrintSlots(w io.Writer, kinds []matching.Kind) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "SIZE\tMACHINES\tSLOTS\tIDLE\tFREE\tLARGEST FREE")
 	for _, k := range kinds {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\n", matching.Describe(k.Size), k.Machines, k.Slots, k.Idle, free(k.Free), free(k.Largest))
+		fmt.Fprintf(
+			table,
+			"%s\t%d\t%d\t%d\t%s\t%s\n",
+			matching.Describe(k.Size),
+			k.Machines,
+			k.Slots,
+			k.Idle,
+			free(k.Free),
+			free(k.Largest),
+		)
 	}
 	return table.Flush()
 }

@@ -28,17 +28,29 @@ type brought struct {
 	uploads []toUpload         // the same
 }
 
-// applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps and uploads that it names already.
+// applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps and uploads that
+// it names already.
 //
-// Uploads come first, once a dry run has shown that nothing else is wrong: they take long, and are dropped if nothing names them.
-// The object comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
-// nothing remains that nobody owns. One without its ConfigMaps waits, and applying it again completes it. What
-// would refuse a ConfigMap is found beforehand, by a dry run.
-func (c *cluster) applyWith(ctx context.Context, m manifest, with brought, before *object, told io.Writer) (*object, error) {
+// Uploads come first, once a dry run has shown that nothing else is wrong: they take long, and are dropped if nothing
+// names them. The object comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is
+// interrupted nothing remains that nobody owns. One without its ConfigMaps waits, and applying it again completes it.
+// What would refuse a ConfigMap is found beforehand, by a dry run.
+func (c *cluster) applyWith(
+	ctx context.Context,
+	m manifest,
+	with brought,
+	before *object,
+	told io.Writer,
+) (*object, error) {
 	bundled := with.bundled
 	if before != nil && before.DeletionTimestamp != nil {
-		return nil, fmt.Errorf("the %s %s is being deleted: wait for that (kubectl wait -n %s --for=delete %s), and submit it again",
-			before.name, before.Name, c.namespace, before.fullName(before.Name))
+		return nil, fmt.Errorf(
+			"the %s %s is being deleted: wait for that (kubectl wait -n %s --for=delete %s), and submit it again",
+			before.name,
+			before.Name,
+			c.namespace,
+			before.fullName(before.Name),
+		)
 	}
 	if len(with.files) > 0 {
 		one, more, err := bundle(m, with.files)
@@ -58,10 +70,19 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, with brought, befor
 		needs = "--input"
 	}
 	for i := range bundled {
-		_, err := c.configMaps.Create(ctx, &bundled[i], metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+		_, err := c.configMaps.Create(
+			ctx,
+			&bundled[i],
+			metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}},
+		)
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("%s needs the right to create and get ConfigMaps in namespace %s, for example by the ClusterRole htcjob-input-files: %w", needs, c.namespace, err)
+			return nil, fmt.Errorf(
+				"%s needs the right to create and get ConfigMaps in namespace %s, for example by the ClusterRole htcjob-input-files: %w",
+				needs,
+				c.namespace,
+				err,
+			)
 		case err != nil && !apierrors.IsAlreadyExists(err):
 			return nil, fmt.Errorf("the ConfigMap of the files: %w", err)
 		}
@@ -75,7 +96,13 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, with brought, befor
 	}
 	for i := range bundled {
 		if err := c.createBundle(ctx, &bundled[i], o); err != nil {
-			return nil, fmt.Errorf("the %s %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", o.name, o.Name, bundled[i].Name, err)
+			return nil, fmt.Errorf(
+				"the %s %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w",
+				o.name,
+				o.Name,
+				bundled[i].Name,
+				err,
+			)
 		}
 	}
 	if before != nil {
@@ -119,8 +146,8 @@ func uploaded(large []largeInput) (all []v1alpha1.Input) {
 // ownerGone is how long Kubernetes may take to delete a ConfigMap whose owner was deleted.
 const ownerGone = time.Minute
 
-// createBundle creates a ConfigMap that belongs to an object, unless it exists. One of an object that was deleted is about to be
-// deleted, too.
+// createBundle creates a ConfigMap that belongs to an object, unless it exists. One of an object that was deleted is
+// about to be deleted, too.
 func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, of *object) error {
 	bundled = bundled.DeepCopy()
 	bundled.OwnerReferences = []metav1.OwnerReference{{
@@ -157,8 +184,8 @@ func sameContent(a, b *corev1.ConfigMap) bool {
 	return maps.Equal(a.Data, b.Data) && equality.Semantic.DeepEqual(a.BinaryData, b.BinaryData)
 }
 
-// dropBundles deletes the ConfigMaps of earlier submissions that the object no longer names. One that this user may not delete
-// is deleted with the object.
+// dropBundles deletes the ConfigMaps of earlier submissions that the object no longer names. One that this user may not
+// delete is deleted with the object.
 func (c *cluster) dropBundles(ctx context.Context, before, after *object) {
 	if before.UID != after.UID {
 		return

@@ -97,7 +97,12 @@ func (c *cluster) cancel(ctx context.Context, o *object, procs string) (said str
 
 // errNoProcs refuses --proc for a workflow.
 func errNoProcs(o *object) error {
-	return setting.Usage{Err: fmt.Errorf("--proc is for HTCJobs, and %s is an HTCWorkflow, whose nodes have no numbers of their own", o.shown())}
+	return setting.Usage{
+		Err: fmt.Errorf(
+			"--proc is for HTCJobs, and %s is an HTCWorkflow, whose nodes have no numbers of their own",
+			o.shown(),
+		),
+	}
 }
 
 // unwanted returns the jobs that are to be removed of the present attempt, those included that were named before.

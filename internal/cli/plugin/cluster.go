@@ -37,8 +37,27 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	all := []*cobra.Command{submitCommand(), convertCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), portForwardCommand(), getOutputCommand(),
-		nodesCommand(), graphCommand(), historyCommand(), uploadCommand(), uiCommand(), completionCommand()}
+	all := []*cobra.Command{
+		submitCommand(),
+		convertCommand(),
+		statusCommand(),
+		waitCommand(),
+		listCommand(),
+		cancelCommand(),
+		rerunCommand(),
+		deleteCommand(),
+		logsCommand(),
+		topCommand(),
+		execCommand(),
+		portForwardCommand(),
+		getOutputCommand(),
+		nodesCommand(),
+		graphCommand(),
+		historyCommand(),
+		uploadCommand(),
+		uiCommand(),
+		completionCommand(),
+	}
 	for _, c := range all {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
 	}
@@ -52,7 +71,14 @@ type Connection struct{ kubeconfig, context, namespace string }
 func (c *Connection) Flags(f *pflag.FlagSet) { c.flags(f, setting.Namespace) }
 
 func (c *Connection) flags(f *pflag.FlagSet, namespace setting.Kind) {
-	setting.Text(f, &c.kubeconfig, "kubeconfig", "", setting.Path, "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config")
+	setting.Text(
+		f,
+		&c.kubeconfig,
+		"kubeconfig",
+		"",
+		setting.Path,
+		"kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config",
+	)
 	setting.Text(f, &c.context, "context", "", setting.Word, "`name` of the kubeconfig's context to use")
 	setting.Text(f, &c.namespace, "namespace,n", "", namespace, "`namespace`; empty: the context's")
 }
@@ -113,8 +139,11 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 		return nil, err
 	}
 	return &cluster{namespace: namespace, resource: v1alpha1.Resource, objects: objects, core: core,
-		jobs:       typed[*v1alpha1.HTCJob, *v1alpha1.HTCJobList]{objects.HTCJobs(namespace), &v1alpha1.HTCJob{}},
-		workflows:  typed[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]{objects.Workflows(namespace), &v1alpha1.HTCWorkflow{}},
+		jobs: typed[*v1alpha1.HTCJob, *v1alpha1.HTCJobList]{objects.HTCJobs(namespace), &v1alpha1.HTCJob{}},
+		workflows: typed[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]{
+			objects.Workflows(namespace),
+			&v1alpha1.HTCWorkflow{},
+		},
 		configMaps: core.ConfigMaps(namespace), base: base, http: client,
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
@@ -160,17 +189,32 @@ func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Val
 	return c.askOf(ctx, c.namespace, c.resource, name, what, parameters)
 }
 
-func (c *cluster) askOf(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response, error) {
+func (c *cluster) askOf(
+	ctx context.Context,
+	namespace, resource, name, what string,
+	parameters url.Values,
+) (*http.Response, error) {
 	return c.askAt(ctx, namespace, parameters, resource, name, what)
 }
 
 // askAt requests what is at a path of a namespace, or of all of them.
-func (c *cluster) askAt(ctx context.Context, namespace string, parameters url.Values, path ...string) (*http.Response, error) {
+func (c *cluster) askAt(
+	ctx context.Context,
+	namespace string,
+	parameters url.Values,
+	path ...string,
+) (*http.Response, error) {
 	return c.send(ctx, http.MethodGet, namespace, parameters, nil, path...)
 }
 
 // send is askAt with another method, and a body.
-func (c *cluster) send(ctx context.Context, method, namespace string, parameters url.Values, body io.Reader, path ...string) (*http.Response, error) {
+func (c *cluster) send(
+	ctx context.Context,
+	method, namespace string,
+	parameters url.Values,
+	body io.Reader,
+	path ...string,
+) (*http.Response, error) {
 	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version)
 	if namespace != "" {
 		u = u.JoinPath("namespaces", namespace)

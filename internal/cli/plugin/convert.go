@@ -142,7 +142,10 @@ func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]cor
 		return nil, nil, err
 	}
 	if convert.Lost(result.Lines) {
-		return nil, nil, fmt.Errorf("%s: something would be lost: mend it, or apply the manifest that htcd convert makes of the rest", file)
+		return nil, nil, fmt.Errorf(
+			"%s: something would be lost: mend it, or apply the manifest that htcd convert makes of the rest",
+			file,
+		)
 	}
 	text, err := result.Jobs()
 	if err != nil {

@@ -38,7 +38,16 @@ func TestAConversionThatLosesNothingSaysNothingAndSucceeds(t *testing.T) {
 }
 
 func TestAConversionThatLosesALineNamesItAndFailsWithTheManifestOfTheRest(t *testing.T) {
-	out, told, err := converted(t, "executable = owl.sh\nnotify_user = a@b\nqueue\n", "--image", "centos", "-o", "made", "--name", "barn")
+	out, told, err := converted(
+		t,
+		"executable = owl.sh\nnotify_user = a@b\nqueue\n",
+		"--image",
+		"centos",
+		"-o",
+		"made",
+		"--name",
+		"barn",
+	)
 	require.Equal(t, Exit{1}, err)
 	require.Empty(t, out)
 	require.Contains(t, told, "owl.sub:2: notify_user = a@b\n    cannot: ")
@@ -98,7 +107,14 @@ queue
 	require.Equal(t, []toUpload{{path: "barn.root", upload: upload, size: 3 << 20}}, by.uploadsOf(all[0]))
 	require.Empty(t, by.uploadsOf(all[1]))
 
-	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/ls\ntransfer_input_files = $(f)\nqueue f in (barn.root, small.txt)\n"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			"owl.sub",
+			[]byte("executable = /bin/ls\ntransfer_input_files = $(f)\nqueue f in (barn.root, small.txt)\n"),
+			0o600,
+		),
+	)
 	_, _, err = by.manifests("owl.sub", &told)
 	require.ErrorContains(t, err, "something would be lost", "each job would get the files of all")
 }

@@ -46,7 +46,11 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 	node.defineOne(c.Flags())
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
-			return setting.Usage{Err: errors.New("exec: want the name of an HTCJob or HTCWorkflow, --, and a command, such as: htcd exec NAME -it -- sh")}
+			return setting.Usage{
+				Err: errors.New(
+					"exec: want the name of an HTCJob or HTCWorkflow, --, and a command, such as: htcd exec NAME -it -- sh",
+				),
+			}
 		}
 		return nil
 	}
@@ -85,13 +89,23 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 			}
 			parameters = node.place()
 		}
-		return ended(cmd.Context(), at.exec(cmd.Context(), where, []string{ref.kind.resource, ref.name, "exec"}, parameters, args[1:], streams))
+		return ended(
+			cmd.Context(),
+			at.exec(cmd.Context(), where, []string{ref.kind.resource, ref.name, "exec"}, parameters, args[1:], streams),
+		)
 	}
 	return c
 }
 
 // exec runs a command where the parameters say. Its error is an Exit if it has ended with a code of its own.
-func (c *Connection) exec(ctx context.Context, where *cluster, path []string, parameters url.Values, words []string, streams remotecommand.StreamOptions) error {
+func (c *Connection) exec(
+	ctx context.Context,
+	where *cluster,
+	path []string,
+	parameters url.Values,
+	words []string,
+	streams remotecommand.StreamOptions,
+) error {
 	parameters["command"] = words
 	if streams.Tty {
 		restore, err := rawTerminal(&streams)
@@ -104,12 +118,25 @@ func (c *Connection) exec(ctx context.Context, where *cluster, path []string, pa
 }
 
 // stream connects streams with what the parameters say.
-func (c *Connection) stream(ctx context.Context, where *cluster, path []string, parameters url.Values, streams remotecommand.StreamOptions) error {
+func (c *Connection) stream(
+	ctx context.Context,
+	where *cluster,
+	path []string,
+	parameters url.Values,
+	streams remotecommand.StreamOptions,
+) error {
 	config, namespace, err := c.Config()
 	if err != nil {
 		return err
 	}
-	u := where.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", namespace).JoinPath(path...)
+	u := where.base.JoinPath(
+		"apis",
+		aggregate.GroupVersion.Group,
+		aggregate.GroupVersion.Version,
+		"namespaces",
+		namespace,
+	).JoinPath(
+		path...)
 	parameters.Set("stdin", strconv.FormatBool(streams.Stdin != nil))
 	parameters.Set("tty", strconv.FormatBool(streams.Tty))
 	u.RawQuery = parameters.Encode()

@@ -66,8 +66,22 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 	}
 	at.Flags(c.Flags())
 	setting.Int(c.Flags(), &proc, "proc,p", -1, -1, maxNumber, "`number` of the only job to fetch; -1: all")
-	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`, while its output is kept; 0: the newest")
-	setting.Bool(c.Flags(), &force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
+	setting.Int(
+		c.Flags(),
+		&attempt,
+		"attempt",
+		0,
+		0,
+		maxNumber,
+		"an earlier attempt's `number`, while its output is kept; 0: the newest",
+	)
+	setting.Bool(
+		c.Flags(),
+		&force,
+		"force",
+		false,
+		"fetch again, and replace, files that this command has put there for the same attempt",
+	)
 	setting.Bool(c.Flags(), &list, "list,l", false, "print names and sizes, and copy nothing")
 	nodes.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -97,7 +97,11 @@ func draw(out io.Writer, w *v1alpha1.HTCWorkflow) error {
 	}
 	sequences := max(w.Sequences(), int(w.Status.Sequences.Total))
 	// Tables in ConfigMaps are read when an attempt begins.
-	_, tables, err := graph.Read(w.Spec, schedd.CheckVariable, func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil })
+	_, tables, err := graph.Read(
+		w.Spec,
+		schedd.CheckVariable,
+		func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil },
+	)
 	if err != nil {
 		return err
 	}

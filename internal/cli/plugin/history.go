@@ -40,11 +40,25 @@ Exit codes: 0 done, 1 it cannot be read, 2 a mistake in the command line, 130 in
 	}
 	at.Flags(c.Flags())
 	setting.Bool(c.Flags(), &all, "all-namespaces,A", false, "of all namespaces")
-	setting.Text(c.Flags(), &since, "since", "", sinceKind, "only attempts begun within this `time`, such as 12h or 30d, or since this day or moment, such as 2026-11-20; empty: all that are kept")
+	setting.Text(
+		c.Flags(),
+		&since,
+		"since",
+		"",
+		sinceKind,
+		"only attempts begun within this `time`, such as 12h or 30d, or since this day or moment, such as 2026-11-20; empty: all that are kept",
+	)
 	setting.Text(c.Flags(), &user, "user", "", setting.Word, "only those of this HTCondor `account`; empty: any")
 	setting.Bool(c.Flags(), &failed, "failed", false, "only those of which a job has failed, or that were refused")
 	setting.Int(c.Flags(), &most, "limit", 0, 0, maxNumber, "the newest `number` of them; 0: all")
-	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf("table", "csv", "json"), "`format`: table, csv or json")
+	setting.Text(
+		c.Flags(),
+		&format,
+		"output,o",
+		"table",
+		setting.OneOf("table", "csv", "json"),
+		"`format`: table, csv or json",
+	)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -76,10 +90,13 @@ Exit codes: 0 done, 1 it cannot be read, 2 a mistake in the command line, 130 in
 	return c
 }
 
-var sinceKind = setting.Is("a time such as 12h or 30d, a day such as 2026-11-20, or a moment such as 2026-11-20T15:04:05Z", func(text string) bool {
-	_, err := sinceWhen(text, time.Now())
-	return err == nil
-})
+var sinceKind = setting.Is(
+	"a time such as 12h or 30d, a day such as 2026-11-20, or a moment such as 2026-11-20T15:04:05Z",
+	func(text string) bool {
+		_, err := sinceWhen(text, time.Now())
+		return err == nil
+	},
+)
 
 // sinceWhen returns the moment that a user means, as the server takes it; empty: none.
 func sinceWhen(text string, now time.Time) (string, error) {
@@ -106,7 +123,8 @@ func sinceWhen(text string, now time.Time) (string, error) {
 // historyPage is how many are asked for at once: the apiserver cuts an answer off after a minute.
 const historyPage = 5000
 
-// history calls fn for each attempt that is wanted, at most so many (0: all). When the connection breaks it goes on with the next one.
+// history calls fn for each attempt that is wanted, at most so many (0: all). When the connection breaks it goes on
+// with the next one.
 func (c *cluster) history(ctx context.Context, parameters url.Values, most int, fn func(aggregate.Past) error) error {
 	for told := 0; ; {
 		page := historyPage
@@ -175,19 +193,71 @@ func pastTable(w io.Writer, namespaces bool) func(aggregate.Past) error {
 		if p.Usage != nil && p.Usage.CPU != nil {
 			cpu = p.Usage.CPU.Median.String()
 		}
-		return line(p.Namespace, name, strconv.Itoa(p.Attempt), printed(p.User), p.Pool, strconv.Itoa(p.Jobs), strconv.Itoa(p.Failed),
-			p.Created.Local().Format("2006-01-02 15:04"), took, memory, cpu, strings.TrimSpace(p.State+" "+Plain(p.Reason)))
+		return line(
+			p.Namespace,
+			name,
+			strconv.Itoa(p.Attempt),
+			printed(p.User),
+			p.Pool,
+			strconv.Itoa(p.Jobs),
+			strconv.Itoa(p.Failed),
+			p.Created.Local().Format("2006-01-02 15:04"),
+			took,
+			memory,
+			cpu,
+			strings.TrimSpace(p.State+" "+Plain(p.Reason)),
+		)
 	}
 }
 
 // pastCSV prints attempts as lines of CSV, after one of names. The last of them is on its way until flush is called.
 func pastCSV(w io.Writer) (show func(aggregate.Past) error, flush func() error) {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"kind", "namespace", "name", "uid", "attempt", "user", "pool", "schedd", "cluster", "state", "reason", "jobs", "succeeded", "failed",
-		"created", "submitted", "started", "finished", "ended", "deleted", "cpuMedian", "memoryMedian", "memoryWorst", "diskWorst"}) // Error reports it
+	_ = out.Write(
+		[]string{
+			"kind",
+			"namespace",
+			"name",
+			"uid",
+			"attempt",
+			"user",
+			"pool",
+			"schedd",
+			"cluster",
+			"state",
+			"reason",
+			"jobs",
+			"succeeded",
+			"failed",
+			"created",
+			"submitted",
+			"started",
+			"finished",
+			"ended",
+			"deleted",
+			"cpuMedian",
+			"memoryMedian",
+			"memoryWorst",
+			"diskWorst",
+		},
+	) // Error reports it
 	show = func(p aggregate.Past) error {
-		fields := []string{p.Kind, p.Namespace, p.Name, p.UID, strconv.Itoa(p.Attempt), p.User, p.Pool, p.Schedd, strconv.Itoa(p.Cluster), p.State, p.Reason,
-			strconv.Itoa(p.Jobs), strconv.Itoa(p.Succeeded), strconv.Itoa(p.Failed)}
+		fields := []string{
+			p.Kind,
+			p.Namespace,
+			p.Name,
+			p.UID,
+			strconv.Itoa(p.Attempt),
+			p.User,
+			p.Pool,
+			p.Schedd,
+			strconv.Itoa(p.Cluster),
+			p.State,
+			p.Reason,
+			strconv.Itoa(p.Jobs),
+			strconv.Itoa(p.Succeeded),
+			strconv.Itoa(p.Failed),
+		}
 		for _, at := range []time.Time{p.Created, p.Submitted, p.Started, p.Finished, p.Ended, p.Deleted} {
 			text := ""
 			if !at.IsZero() {
@@ -208,7 +278,9 @@ func pastCSV(w io.Writer) (show func(aggregate.Past) error, flush func() error) 
 		}
 		median := func(u *v1alpha1.Used) *resource.Quantity { return &u.Median }
 		worst := func(u *v1alpha1.Used) *resource.Quantity { return &u.Worst }
-		return out.Write(append(fields, amount(used[0], median), amount(used[1], median), amount(used[1], worst), amount(used[2], worst)))
+		return out.Write(
+			append(fields, amount(used[0], median), amount(used[1], median), amount(used[1], worst), amount(used[2], worst)),
+		)
 	}
 	return show, func() error { out.Flush(); return out.Error() }
 }

@@ -51,7 +51,10 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 			if asked == 1 && i == 7 {
 				panic(http.ErrAbortHandler)
 			}
-			require.NoError(t, json.NewEncoder(w).Encode(aggregate.Past{Name: "job", PastKey: aggregate.PastKey{UID: strconv.Itoa(i)}}))
+			require.NoError(
+				t,
+				json.NewEncoder(w).Encode(aggregate.Past{Name: "job", PastKey: aggregate.PastKey{UID: strconv.Itoa(i)}}),
+			)
 		}
 	}))
 	defer server.Close()
@@ -64,7 +67,10 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 			asked = 0
 		}
 		var got []string
-		require.NoError(t, c.history(t.Context(), url.Values{}, most, func(p aggregate.Past) error { got = append(got, p.UID); return nil }))
+		require.NoError(
+			t,
+			c.history(t.Context(), url.Values{}, most, func(p aggregate.Past) error { got = append(got, p.UID); return nil }),
+		)
 		want := most
 		if most == 0 {
 			want = many
@@ -94,5 +100,9 @@ func TestTheHistoryAsTableAndAsCSV(t *testing.T) {
 	lines := strings.Split(text.String(), "\n")
 	require.Len(t, lines, 3)
 	require.Equal(t, strings.Count(lines[0], ","), strings.Count(lines[1], ","))
-	require.Equal(t, "HTCWorkflow,ns,fit,u,2,alice,,,0,Failed,JobsFailed,9,8,1,2026-11-20T12:00:00Z,,2026-11-20T12:00:00Z,2026-11-20T12:01:00Z,,,,1073741824,2147483648,", lines[1])
+	require.Equal(
+		t,
+		"HTCWorkflow,ns,fit,u,2,alice,,,0,Failed,JobsFailed,9,8,1,2026-11-20T12:00:00Z,,2026-11-20T12:00:00Z,2026-11-20T12:01:00Z,,,,1073741824,2147483648,",
+		lines[1],
+	)
 }

@@ -31,7 +31,8 @@ type input struct {
 // maxInputs is the greatest content of a ConfigMap in Kubernetes, of all keys together.
 const maxInputs = 1 << 20
 
-// inputRE matches what can be the name of an input and the key of a ConfigMap. Names that htcd uses are refused by the apiserver.
+// inputRE matches what can be the name of an input and the key of a ConfigMap. Names that htcd uses are refused by the
+// apiserver.
 var inputRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 // largeInput is a file of --input that is uploaded.
@@ -40,8 +41,8 @@ type largeInput struct {
 	toUpload
 }
 
-// readInputs reads the files of arguments FILE and NAME=FILE, of which the largest are to be uploaded, as many as a ConfigMap has no room
-// for. Nothing is returned unless all of them can be read.
+// readInputs reads the files of arguments FILE and NAME=FILE, of which the largest are to be uploaded, as many as a
+// ConfigMap has no room for. Nothing is returned unless all of them can be read.
 func readInputs(arguments []string) (files []input, large []largeInput, err error) {
 	var all []largeInput
 	paths := map[string]string{}
@@ -55,11 +56,18 @@ func readInputs(arguments []string) (files []input, large []largeInput, err erro
 			return nil, nil, setting.Usage{Err: fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
 		}
 		if !inputRE.MatchString(name) {
-			return nil, nil, setting.Usage{Err: fmt.Errorf("--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
-				argument, name)}
+			return nil, nil, setting.Usage{
+				Err: fmt.Errorf(
+					"--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
+					argument,
+					name,
+				),
+			}
 		}
 		if other, twice := paths[name]; twice {
-			return nil, nil, setting.Usage{Err: fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name)}
+			return nil, nil, setting.Usage{
+				Err: fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name),
+			}
 		}
 		paths[name] = path
 		size := int64(0)
@@ -88,7 +96,10 @@ func readInputs(arguments []string) (files []input, large []largeInput, err erro
 		content, err := readFile(f.path, left)
 		switch {
 		case errors.Is(err, errTooLarge):
-			return nil, nil, fmt.Errorf("--input %s: it has more than 1 MiB, which is what a ConfigMap can hold, and is no regular file that could be uploaded", f.path)
+			return nil, nil, fmt.Errorf(
+				"--input %s: it has more than 1 MiB, which is what a ConfigMap can hold, and is no regular file that could be uploaded",
+				f.path,
+			)
 		case err != nil:
 			return nil, nil, fmt.Errorf("--input: %w", err)
 		}
@@ -108,7 +119,10 @@ func readFile(path string, most int64) ([]byte, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a directory: name the files in it one by one, or pack it into one file, for example with tar", path)
+		return nil, fmt.Errorf(
+			"%s is a directory: name the files in it one by one, or pack it into one file, for example with tar",
+			path,
+		)
 	}
 	return readAtMost(file, most)
 }
@@ -121,9 +135,9 @@ func readAtMost(from io.Reader, most int64) ([]byte, error) {
 	return content, err
 }
 
-// bundle returns the ConfigMap of files for the HTCJob of a manifest, and the manifest with its inputs. The name of the ConfigMap follows
-// from the files: the same files again are the same HTCJob, and others are another attempt. An HTCJob whose name the apiserver
-// makes has a ConfigMap that no other has.
+// bundle returns the ConfigMap of files for the HTCJob of a manifest, and the manifest with its inputs. The name of the
+// ConfigMap follows from the files: the same files again are the same HTCJob, and others are another attempt. An HTCJob
+// whose name the apiserver makes has a ConfigMap that no other has.
 func bundle(m manifest, files []input) (*corev1.ConfigMap, manifest, error) {
 	owner, digest := m.Metadata.Name, sha256.New()
 	if owner == "" {
@@ -144,7 +158,10 @@ func bundle(m manifest, files []input) (*corev1.ConfigMap, manifest, error) {
 	configMap.Name = bundlePrefix(owner) + fmt.Sprintf("%x", digest.Sum(nil)[:5])
 	var inputs []v1alpha1.Input
 	for _, f := range files {
-		inputs = append(inputs, v1alpha1.Input{Name: f.name, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: configMap.Name, Key: f.name}})
+		inputs = append(
+			inputs,
+			v1alpha1.Input{Name: f.name, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: configMap.Name, Key: f.name}},
+		)
 	}
 	text, err := addInputs(m.text, inputs)
 	m.text = text
@@ -173,7 +190,12 @@ func addInputs(text []byte, more []v1alpha1.Input) ([]byte, error) {
 		for _, other := range list {
 			var has struct{ Name string }
 			if json.Unmarshal(other, &has) == nil && has.Name == in.Name {
-				return nil, setting.Usage{Err: fmt.Errorf("--input: the HTCJob has an input %s already: write NAME=FILE with another name, or take it out of spec.inputs", in.Name)}
+				return nil, setting.Usage{
+					Err: fmt.Errorf(
+						"--input: the HTCJob has an input %s already: write NAME=FILE with another name, or take it out of spec.inputs",
+						in.Name,
+					),
+				}
 			}
 		}
 	}

@@ -168,7 +168,11 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 	}
 	there, err := c.configMaps.Get(t.Context(), bundled.Name, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []metav1.OwnerReference{{APIVersion: "htc.cern.ch/v1alpha1", Kind: "HTCJob", Name: "fit", UID: "1"}}, there.OwnerReferences)
+	require.Equal(
+		t,
+		[]metav1.OwnerReference{{APIVersion: "htc.cern.ch/v1alpha1", Kind: "HTCJob", Name: "fit", UID: "1"}},
+		there.OwnerReferences,
+	)
 	require.Empty(t, bundled.OwnerReferences)
 
 	// That of an HTCJob which was deleted is about to be deleted.
@@ -186,9 +190,17 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 	require.EqualValues(t, "2", there.OwnerReferences[0].UID)
 
 	require.NoError(t, c.configMaps.Delete(t.Context(), bundled.Name, metav1.DeleteOptions{}))
-	_, err = c.configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: bundled.Name}, Data: bundled.Data}, metav1.CreateOptions{})
+	_, err = c.configMaps.Create(
+		t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: bundled.Name}, Data: bundled.Data},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
-	require.ErrorContains(t, c.createBundle(t.Context(), bundled, objectOf(owner("2"))), "not from htcd submit: rename or delete it")
+	require.ErrorContains(
+		t,
+		c.createBundle(t.Context(), bundled, objectOf(owner("2"))),
+		"not from htcd submit: rename or delete it",
+	)
 }
 
 func TestABundleThatIsNoLongerNamedIsDeleted(t *testing.T) {
@@ -202,7 +214,10 @@ func TestABundleThatIsNoLongerNamedIsDeleted(t *testing.T) {
 	c := &cluster{namespace: "ns", configMaps: client.CoreV1().ConfigMaps("ns")}
 	naming := func(job *v1alpha1.HTCJob, names ...string) *v1alpha1.HTCJob {
 		for _, name := range names {
-			job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Name: name, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: name, Key: "k"}})
+			job.Spec.Inputs = append(
+				job.Spec.Inputs,
+				v1alpha1.Input{Name: name, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: name, Key: "k"}},
+			)
 		}
 		return job
 	}
@@ -227,10 +242,20 @@ func TestWithoutTheRightToMakeConfigMapsNothingIsSent(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no right"))
 	})
 	c := &cluster{namespace: "ns", configMaps: client.CoreV1().ConfigMaps("ns")} // there is nothing to send an HTCJob with
-	_, err := c.applyWith(t.Context(), manifestOf(t, fitManifest), brought{files: []input{{"fit.yaml", nil}}}, nil, io.Discard)
+	_, err := c.applyWith(
+		t.Context(),
+		manifestOf(t, fitManifest),
+		brought{files: []input{{"fit.yaml", nil}}},
+		nil,
+		io.Discard,
+	)
 	require.ErrorContains(t, err, "--input needs the right to create and get ConfigMaps in namespace ns")
 	going := owner("1")
 	going.DeletionTimestamp = &metav1.Time{}
 	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), brought{}, objectOf(going), io.Discard)
-	require.ErrorContains(t, err, "is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob.htc.cern.ch/fit), and submit it again")
+	require.ErrorContains(
+		t,
+		err,
+		"is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob.htc.cern.ch/fit), and submit it again",
+	)
 }

@@ -29,7 +29,14 @@ Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 	at.Flags(c.Flags())
 	only.flags(c.Flags())
 	setting.Bool(c.Flags(), &only.active, "active", false, "only those that have not ended")
-	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf(formats...), "`format`: table, wide, name, json or word")
+	setting.Text(
+		c.Flags(),
+		&format,
+		"output,o",
+		"table",
+		setting.OneOf(formats...),
+		"`format`: table, wide, name, json or word",
+	)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := only.check(); err != nil {
 			return err
@@ -73,7 +80,15 @@ is suspended has not ended. With -l it waits for those that have the labels now,
 	}
 	at.Flags(c.Flags())
 	only.label(c.Flags())
-	setting.Duration(c.Flags(), &timeout, "timeout", 0, 0, mostTime, "wait for this `time` at most, such as 10m; 0: for any time")
+	setting.Duration(
+		c.Flags(),
+		&timeout,
+		"timeout",
+		0,
+		0,
+		mostTime,
+		"wait for this `time` at most, such as 10m; 0: for any time",
+	)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -123,7 +138,9 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 		case chosen && len(args) > 0:
 			return setting.Usage{Err: errors.New("delete: want names, or --finished, --failed or --suspended, not both")}
 		case !chosen && (only.since != 0 || only.labels != ""):
-			return setting.Usage{Err: errors.New("delete: --since and --selector narrow --finished, --failed or --suspended: want one of these")}
+			return setting.Usage{
+				Err: errors.New("delete: --since and --selector narrow --finished, --failed or --suspended: want one of these"),
+			}
 		case chosen:
 			return only.check()
 		}
@@ -142,7 +159,11 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 			return err
 		}
 		return where.eachOf(cmd.Context(), all, func(o *object) error {
-			err := where.delete(cmd, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}})
+			err := where.delete(
+				cmd,
+				o,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}},
+			)
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s was changed meanwhile and is left\n", o.shown())
 				return nil
@@ -187,8 +208,8 @@ func (c *cluster) all(ctx context.Context, args []string) (all []*object, err er
 	return all, nil
 }
 
-// each does something to every object that the arguments name; an error of one does not keep it from the others. A name that two
-// objects have is found before anything is done.
+// each does something to every object that the arguments name; an error of one does not keep it from the others. A name
+// that two objects have is found before anything is done.
 func (c *cluster) each(ctx context.Context, args []string, do func(*object) error) error {
 	var all []*object
 	var failures []error

@@ -10,7 +10,27 @@ import (
 
 func TestAnArchiveLands(t *testing.T) {
 	dir := t.TempDir()
-	l, err := land(t, dir, archived(t, "0/", "", "0/_condor_stdout", "out", "0/a/", "", "0/a/b", "c", "10/", "", "10/_condor_stderr", "err", "10/stderr", "own"))
+	l, err := land(
+		t,
+		dir,
+		archived(
+			t,
+			"0/",
+			"",
+			"0/_condor_stdout",
+			"out",
+			"0/a/",
+			"",
+			"0/a/b",
+			"c",
+			"10/",
+			"",
+			"10/_condor_stderr",
+			"err",
+			"10/stderr",
+			"own",
+		),
+	)
 	require.NoError(t, err)
 	require.Equal(t, 2, l.came)
 	want := map[string]string{"0/stdout": "out", "0/a/b": "c", "10/_condor_stderr": "err", "10/stderr": "own"}
@@ -99,7 +119,12 @@ func TestForceReplacesWhatWasBroughtAndNothingElse(t *testing.T) {
 	}
 
 	// Somebody's file has a name that the job now uses: it is in the way, and nothing changes.
-	_, err = land(t, dir, archived(t, "0/", "", "0/_condor_stdout", "new", "0/mine", "theirs"), func(l *landing) { l.force = true })
+	_, err = land(
+		t,
+		dir,
+		archived(t, "0/", "", "0/_condor_stdout", "new", "0/mine", "theirs"),
+		func(l *landing) { l.force = true },
+	)
 	require.ErrorContains(t, err, "0/mine exists already")
 	require.Equal(t, want, tree(t, dir))
 

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// list prints the files of a job, or of all (-1), that have been brought back, and what was written elsewhere. It names the jobs that
-// have brought nothing yet.
+// list prints the files of a job, or of all (-1), that have been brought back, and what was written elsewhere. It names
+// the jobs that have brought nothing yet.
 func (c *cluster) list(ctx context.Context, out, warnings io.Writer, job *v1alpha1.HTCJob, proc, attempt int) error {
 	listed := landing{only: proc}
 	of, err := c.listFiles(ctx, out, job.Name, procOf(proc, attempt), &listed)
@@ -31,7 +31,13 @@ func (c *cluster) list(ctx context.Context, out, warnings io.Writer, job *v1alph
 }
 
 // listFiles prints the files that parameters select, and notes in listed whose they are. It returns the attempt.
-func (c *cluster) listFiles(ctx context.Context, out io.Writer, name string, parameters url.Values, listed *landing) (attempt int, err error) {
+func (c *cluster) listFiles(
+	ctx context.Context,
+	out io.Writer,
+	name string,
+	parameters url.Values,
+	listed *landing,
+) (attempt int, err error) {
 	response, err := c.output(ctx, name, "log/files", parameters)
 	if err != nil {
 		return 0, ended(ctx, err)

@@ -19,12 +19,24 @@ func TestFilesAreListed(t *testing.T) {
 		require.True(t, strings.HasSuffix(r.URL.Path, "/log/files"), r.URL.Path)
 		w.Header().Set(aggregate.HeaderJobs, "3")
 		w.Header().Set(aggregate.HeaderAttempt, "2")
-		_, _ = io.WriteString(w, `{"job":0,"path":"result/hist.root","size":1234}`+"\n"+`{"job":2,"path":"a\u001b[31m\nb","size":0}`+"\n")
+		_, _ = io.WriteString(
+			w,
+			`{"job":0,"path":"result/hist.root","size":1234}`+"\n"+`{"job":2,"path":"a\u001b[31m\nb","size":0}`+"\n",
+		)
 	})
 	var out, warnings strings.Builder
-	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero"}, Status: v1alpha1.HTCJobStatus{Attempt: 2, Outputs: []v1alpha1.WrittenOutput{
-		{Path: "big.root", Proc: 0, URL: "https://a/b", Size: new(int64(12)), Digest: "sha256:0a"}, {Path: "m", Proc: 2, Artifact: "r/m:v1"},
-	}}}
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "zero"},
+		Status: v1alpha1.HTCJobStatus{Attempt: 2, Outputs: []v1alpha1.WrittenOutput{
+			{
+				Path:   "big.root",
+				Proc:   0,
+				URL:    "https://a/b",
+				Size:   new(int64(12)),
+				Digest: "sha256:0a",
+			}, {Path: "m", Proc: 2, Artifact: "r/m:v1"},
+		}},
+	}
 	require.Equal(t, Exit{ExitIncomplete}, c.list(t.Context(), &out, &warnings, job, -1, 2))
 	require.Equal(t, "JOB            SIZE  FILE\n"+
 		"0              1234  result/hist.root\n"+

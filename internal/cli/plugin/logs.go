@@ -44,7 +44,15 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 	at.Flags(c.Flags())
 	setting.Int(c.Flags(), &proc, "proc,p", 0, 0, maxNumber, "`number` of the job, from 0")
 	setting.Bool(c.Flags(), &node.all, "all", false, "all jobs or nodes, each line with its job or node before it")
-	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`, while its output is kept; 0: the newest")
+	setting.Int(
+		c.Flags(),
+		&attempt,
+		"attempt",
+		0,
+		0,
+		maxNumber,
+		"an earlier attempt's `number`, while its output is kept; 0: the newest",
+	)
 	setting.Bool(c.Flags(), &stderr, "stderr", false, "its standard error instead of its standard output")
 	setting.Bool(c.Flags(), &follow, "follow,f", false, "continue until the job has ended")
 	setting.Int(c.Flags(), &tail, "tail", -1, -1, maxNumber, "only the last `lines` of the existing output; -1: all")
@@ -113,7 +121,13 @@ func ended(ctx context.Context, err error) error {
 
 // logs prints the output of all jobs, one after the other, or all at once if they are followed. A job without output
 // does not prevent the others from being shown.
-func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters func(proc int) url.Values, w, warnings io.Writer) error {
+func (c *cluster) logs(
+	ctx context.Context,
+	name string,
+	follow bool,
+	parameters func(proc int) url.Values,
+	w, warnings io.Writer,
+) error {
 	o, err := c.jobs.get(ctx, name)
 	if err != nil {
 		return err
@@ -121,7 +135,14 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	jobs, atOnce := o.job.Jobs(), 1
 	if follow {
 		if atOnce = jobs; atOnce > mostFollowed {
-			return setting.Usage{Err: fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
+			return setting.Usage{
+				Err: fmt.Errorf(
+					"%s has %d jobs: at most %d can be followed at once; take one with --proc",
+					name,
+					atOnce,
+					mostFollowed,
+				),
+			}
 		}
 	}
 	var mu sync.Mutex

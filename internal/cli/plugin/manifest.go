@@ -20,7 +20,8 @@ type origin struct {
 }
 
 // originFile contains the origin in its first line. Each further line is the path of a file or directory that this
-// command has put there, quoted as in Go: names of files need not be UTF-8. Where spec.landing has given it, the number of the job follows.
+// command has put there, quoted as in Go: names of files need not be UTF-8. Where spec.landing has given it, the number
+// of the job follows.
 const originFile = ".htcd-output"
 
 // claim takes the directory for the output of one attempt, or continues with one taken for it.

@@ -19,7 +19,8 @@ type moment struct {
 	what string
 }
 
-// momentsOf returns them in the order in which they happened. What went before an attempt that is not the first is in none of them.
+// momentsOf returns them in the order in which they happened. What went before an attempt that is not the first is in
+// none of them.
 func momentsOf(o *object) []moment {
 	s := o.Status
 	all := []moment{{o.CreationTimestamp.Time, "created"}}
@@ -60,7 +61,13 @@ func showMoments(w io.Writer, o *object, now time.Time) error {
 		at = m.at
 	}
 	if !over(o, o) {
-		fmt.Fprintf(&b, "%s %9s  %s\n", now.Local().Format(time.DateTime), since(now), strings.TrimSpace("now: "+Plain(o.Status.Message)))
+		fmt.Fprintf(
+			&b,
+			"%s %9s  %s\n",
+			now.Local().Format(time.DateTime),
+			since(now),
+			strings.TrimSpace("now: "+Plain(o.Status.Message)),
+		)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -21,12 +21,18 @@ func TestWhereTheTimeOfAnHTCJobWent(t *testing.T) {
 		return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	}
 	job.Status.Message = "waits for its turn"
-	require.Equal(t, []string{"2026-11-20 12:00:00       +0s  created", "2026-11-20 12:00:07       +7s  now: waits for its turn"}, told(7))
+	require.Equal(
+		t,
+		[]string{"2026-11-20 12:00:00       +0s  created", "2026-11-20 12:00:07       +7s  now: waits for its turn"},
+		told(7),
+	)
 
 	job.Status = v1alpha1.HTCJobStatus{
 		Phase: v1alpha1.PhaseSucceeded, ObservedGeneration: 1, Attempt: 2, ClusterID: 5, Schedd: "s", StartTime: new(after(20)), StartedAt: new(after(50)), Duration: "10s",
 		CompletionTime: new(after(61)),
-		Conditions:     []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, LastTransitionTime: after(90)}},
+		Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, LastTransitionTime: after(90)},
+		},
 	}
 	require.Equal(t, []string{
 		"2026-11-20 12:00:00       +0s  created",

@@ -32,7 +32,15 @@ func (n *nodeFlags) defineOne(f *pflag.FlagSet) {
 	setting.Text(f, &n.step, "step", "", stepName, "of an HTCWorkflow: the step of this `name`")
 	setting.Text(f, &n.node, "node", "", nodeName, "of an HTCWorkflow with spec.graph: the node of this `name`")
 	setting.Int(f, &n.sequence, "sequence", 0, 0, maxNumber, "with --step: the sequence's `number`, from 0")
-	setting.Int(f, &n.index, "index", 0, 0, maxNumber, "with --step: the `number` of the job, from 0, where the step has forEach")
+	setting.Int(
+		f,
+		&n.index,
+		"index",
+		0,
+		0,
+		maxNumber,
+		"with --step: the `number` of the job, from 0, where the step has forEach",
+	)
 }
 
 // given returns the kinds that the flags can be meant for, and whether the flags agree.
@@ -45,7 +53,9 @@ func (n *nodeFlags) given(f *pflag.FlagSet) ([]*kind, error) {
 	case one && (n.step == "" || n.failed || n.all):
 		return nil, setting.Usage{Err: errors.New("--sequence and --index are for --step, and not for --failed or --all")}
 	case ofNodes && f.Changed("proc"):
-		return nil, setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index")}
+		return nil, setting.Usage{
+			Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index"),
+		}
 	case n.failed && n.all:
 		return nil, setting.Usage{Err: errors.New("--failed and --all: want one of them")}
 	case n.failed && f.Changed("follow"):
@@ -62,13 +72,25 @@ func (n *nodeFlags) given(f *pflag.FlagSet) ([]*kind, error) {
 func (n *nodeFlags) fit(f *pflag.FlagSet, name string) error {
 	switch {
 	case n.all && f.Changed("follow"):
-		return setting.Usage{Err: errors.New("--all and --follow: of an HTCWorkflow one node can be followed, which --step names")}
+		return setting.Usage{
+			Err: errors.New("--all and --follow: of an HTCWorkflow one node can be followed, which --step names"),
+		}
 	case n.node != "":
 		return nil
 	case n.step == "" && !n.failed && !n.all && f.Lookup("all") == nil:
-		return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes; htcd nodes lists them", name)}
+		return setting.Usage{
+			Err: fmt.Errorf(
+				"%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes; htcd nodes lists them",
+				name,
+			),
+		}
 	case n.step == "" && !n.failed && !n.all:
-		return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes, --failed for all that have failed, or --all; htcd nodes lists them", name)}
+		return setting.Usage{
+			Err: fmt.Errorf(
+				"%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes, --failed for all that have failed, or --all; htcd nodes lists them",
+				name,
+			),
+		}
 	}
 	return nil
 }
@@ -81,8 +103,15 @@ func (n *nodeFlags) place() url.Values {
 	return url.Values{"step": {n.step}, "sequence": {strconv.Itoa(n.sequence)}, "index": {strconv.Itoa(n.index)}}
 }
 
-// nodeLogs prints the output of one node, or of all that have failed, or of all. One without output does not prevent the others from being shown.
-func (c *cluster) nodeLogs(ctx context.Context, name string, n nodeFlags, common func() url.Values, w, warnings io.Writer) error {
+// nodeLogs prints the output of one node, or of all that have failed, or of all. One without output does not prevent
+// the others from being shown.
+func (c *cluster) nodeLogs(
+	ctx context.Context,
+	name string,
+	n nodeFlags,
+	common func() url.Values,
+	w, warnings io.Writer,
+) error {
 	if n.node != "" {
 		values := common()
 		values.Set("node", n.node)

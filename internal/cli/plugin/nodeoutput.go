@@ -23,7 +23,15 @@ type outputOf struct {
 
 func (o *outputOf) flags(f *pflag.FlagSet) {
 	setting.Text(f, &o.step, "step", "", stepName, "of an HTCWorkflow: only the step of this `name`")
-	setting.Int(f, &o.sequence, "sequence", -1, -1, maxNumber, "of an HTCWorkflow: only the sequence of this `number`, from 0; -1: all, and steps that run once for all")
+	setting.Int(
+		f,
+		&o.sequence,
+		"sequence",
+		-1,
+		-1,
+		maxNumber,
+		"of an HTCWorkflow: only the sequence of this `number`, from 0; -1: all, and steps that run once for all",
+	)
 }
 
 // named reads an argument: with a flag for one kind it can name no other.
@@ -31,7 +39,9 @@ func (o *outputOf) named(cmd *cobra.Command, argument string) (reference, error)
 	ofNodes, ofJob := o.step != "" || o.sequence >= 0, cmd.Flags().Changed("proc")
 	switch {
 	case ofNodes && ofJob:
-		return reference{}, setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence")}
+		return reference{}, setting.Usage{
+			Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence"),
+		}
 	case ofNodes:
 		return named(argument, workflowKind)
 	case ofJob:
@@ -56,8 +66,13 @@ func (c *cluster) outputOfNodes(cmd *cobra.Command, name string, parameters url.
 		return err
 	}
 	c.resource = v1alpha1.WorkflowResource
-	into := &landing{force: force, origin: origin{HTCWorkflow: c.namespace + "/" + name, UID: string(w.UID)}, only: -1, nodes: true,
-		terminal: terminalOf(cmd.ErrOrStderr())}
+	into := &landing{
+		force:    force,
+		origin:   origin{HTCWorkflow: c.namespace + "/" + name, UID: string(w.UID)},
+		only:     -1,
+		nodes:    true,
+		terminal: terminalOf(cmd.ErrOrStderr()),
+	}
 	if dir == "" {
 		if _, err := c.listFiles(ctx, cmd.OutOrStdout(), name, parameters, into); err != nil {
 			return err

@@ -33,7 +33,14 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 		ValidArgsFunction: at.complete(workflowKind),
 	}
 	at.Flags(c.Flags())
-	setting.Text(c.Flags(), &state, "state", "", setting.OneOf(words(aggregate.NodeStates)...), "only nodes in this `state`: "+strings.Join(words(aggregate.NodeStates), ", "))
+	setting.Text(
+		c.Flags(),
+		&state,
+		"state",
+		"",
+		setting.OneOf(words(aggregate.NodeStates)...),
+		"only nodes in this `state`: "+strings.Join(words(aggregate.NodeStates), ", "),
+	)
 	setting.Text(c.Flags(), &step, "step", "", stepName, "only those of the step of this `name`")
 	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`; 0: the newest")
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "`format`: table or json")
@@ -75,7 +82,8 @@ func selected(state, step string, attempt int) url.Values {
 	return values
 }
 
-// nodes calls fn for each node that is selected. When the connection breaks it reconnects, and goes on with the next one.
+// nodes calls fn for each node that is selected. When the connection breaks it reconnects, and goes on with the next
+// one.
 func (c *cluster) nodes(ctx context.Context, name string, selected url.Values, fn func(aggregate.Node) error) error {
 	return again(ctx, func() (progress bool, err error) {
 		response, err := c.output(ctx, name, "log/nodes", selected)

@@ -23,7 +23,10 @@ func TestABrokenListOfNodesGoesOn(t *testing.T) {
 		asked = append(asked, r.URL.Path+"?"+r.URL.RawQuery)
 		w.Header().Set(aggregate.HeaderAttempt, "3")
 		if len(asked) == 1 {
-			_, _ = io.WriteString(w, `{"step":"fit","sequence":0,"index":1,"state":"failed","dag":1,"node":4}`+"\n"+`{"step":"fi`)
+			_, _ = io.WriteString(
+				w,
+				`{"step":"fit","sequence":0,"index":1,"state":"failed","dag":1,"node":4}`+"\n"+`{"step":"fi`,
+			)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
@@ -43,7 +46,21 @@ func TestABrokenListOfNodesGoesOn(t *testing.T) {
 func TestNodesAreLinesOfATable(t *testing.T) {
 	var out bytes.Buffer
 	row := tableOf(&out)
-	require.NoError(t, row(aggregate.Node{Step: "simulate", Sequence: new(17), Index: 2, State: aggregate.NodeFailed, JobID: "93.0", ExitCode: new(3), Reason: "Exited", Message: "exit\n3 \x1b[31m"}))
+	require.NoError(
+		t,
+		row(
+			aggregate.Node{
+				Step:     "simulate",
+				Sequence: new(17),
+				Index:    2,
+				State:    aggregate.NodeFailed,
+				JobID:    "93.0",
+				ExitCode: new(3),
+				Reason:   "Exited",
+				Message:  "exit\n3 \x1b[31m",
+			},
+		),
+	)
 	require.NoError(t, row(aggregate.Node{Step: "plot", State: aggregate.NodeWaiting}))
 	require.Equal(t, `STEP                     SEQUENCE INDEX  STATE    JOBID        EXIT  REASON
 simulate                       17     2  failed   93.0            3  Exited exit 3 [31m
@@ -134,7 +151,16 @@ func TestTheWorkflowsOfAFileAreDrawn(t *testing.T) {
 	const head = "apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: a}\n"
 	const job = "job: {script: {image: a, command: b, source: c}}"
 	var out bytes.Buffer
-	require.NoError(t, drawFile(&out, "x.yaml", []byte("kind: ConfigMap\n---\n"+head+"spec: {sequences: {count: 3}, steps: [{name: x, "+job+"}, {name: b, "+job+"}]}")))
+	require.NoError(
+		t,
+		drawFile(
+			&out,
+			"x.yaml",
+			[]byte(
+				"kind: ConfigMap\n---\n"+head+"spec: {sequences: {count: 3}, steps: [{name: x, "+job+"}, {name: b, "+job+"}]}",
+			),
+		),
+	)
 	require.Contains(t, out.String(), `"x" [label="x\n3 nodes", fillcolor=white];`)
 	for words, text := range map[string]string{
 		"x.yaml: there is no HTCWorkflow in it":                   "kind: ConfigMap\n",

@@ -85,7 +85,12 @@ func (p *places) of(proc int, file string) (string, error) {
 	}
 	to = filepath.Join(filepath.FromSlash(to), filepath.FromSlash(rest))
 	if !filepath.IsLocal(to) || to == "." || strings.HasPrefix(to, ".htcd-") {
-		return "", fmt.Errorf("spec.landing: %q of job %d would be at %q: expected a place below the directory", file, proc, to)
+		return "", fmt.Errorf(
+			"spec.landing: %q of job %d would be at %q: expected a place below the directory",
+			file,
+			proc,
+			to,
+		)
 	}
 	return to, nil
 }

@@ -113,10 +113,23 @@ func TestABrokenStreamGoesOn(t *testing.T) {
 	})
 	var got strings.Builder
 	var items []string
-	require.NoError(t, c.log(t.Context(), "zero", url.Values{"tailLines": {"3"}, "follow": {"true"}}, &got, func(item string) { items = append(items, item) }))
+	require.NoError(
+		t,
+		c.log(
+			t.Context(),
+			"zero",
+			url.Values{"tailLines": {"3"}, "follow": {"true"}},
+			&got,
+			func(item string) { items = append(items, item) },
+		),
+	)
 	require.Equal(t, text[5:], got.String())
 	require.Equal(t, []string{"ENERGY=13000 NAME=ä[31m"}, items, "once, and fit for a terminal")
-	require.Equal(t, []string{"follow=true&tailLines=3", "attempt=3&follow=true&offset=11", "attempt=3&follow=true&offset=11"}, asked)
+	require.Equal(
+		t,
+		[]string{"follow=true&tailLines=3", "attempt=3&follow=true&offset=11", "attempt=3&follow=true&offset=11"},
+		asked,
+	)
 }
 
 func TestABrokenArchiveGoesOn(t *testing.T) {
@@ -201,7 +214,11 @@ func TestOutputThatDoesNotComeIsNotWaitedForLonger(t *testing.T) {
 func TestWhoDoesNotReadOnEndsIt(t *testing.T) {
 	asked := 0
 	c := serving(t, func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "text") })
-	require.ErrorIs(t, c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }), nil), io.ErrClosedPipe)
+	require.ErrorIs(
+		t,
+		c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }), nil),
+		io.ErrClosedPipe,
+	)
 	require.Equal(t, 1, asked)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

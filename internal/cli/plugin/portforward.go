@@ -43,7 +43,11 @@ Exit codes: 1 a port here cannot be listened on, 2 a mistake in the command line
 	node.defineOne(c.Flags())
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) < 2 {
-			return setting.Usage{Err: errors.New("port-forward: want the name of an HTCJob or HTCWorkflow and ports, such as: htcd port-forward NAME 8888")}
+			return setting.Usage{
+				Err: errors.New(
+					"port-forward: want the name of an HTCJob or HTCWorkflow and ports, such as: htcd port-forward NAME 8888",
+				),
+			}
 		}
 		_, err := portPairs(args[1:])
 		return err
@@ -83,13 +87,22 @@ Exit codes: 1 a port here cannot be listened on, 2 a mistake in the command line
 			of = node.place()
 		}
 		path := []string{ref.kind.resource, ref.name, "exec"}
-		return ended(cmd.Context(), forwardPorts(cmd.Context(), pairs, cmd.OutOrStdout(), cmd.ErrOrStderr(), func(ctx context.Context, port int, conn net.Conn) error {
-			parameters := url.Values{"port": {strconv.Itoa(port)}}
-			for name, values := range of {
-				parameters[name] = values
-			}
-			return at.stream(ctx, where, path, parameters, remotecommand.StreamOptions{Stdin: untilClosed{conn}, Stdout: conn})
-		}))
+		return ended(
+			cmd.Context(),
+			forwardPorts(
+				cmd.Context(),
+				pairs,
+				cmd.OutOrStdout(),
+				cmd.ErrOrStderr(),
+				func(ctx context.Context, port int, conn net.Conn) error {
+					parameters := url.Values{"port": {strconv.Itoa(port)}}
+					for name, values := range of {
+						parameters[name] = values
+					}
+					return at.stream(ctx, where, path, parameters, remotecommand.StreamOptions{Stdin: untilClosed{conn}, Stdout: conn})
+				},
+			),
+		)
 	}
 	return c
 }
@@ -139,7 +152,9 @@ func portPairs(words []string) (pairs []portPair, err error) {
 			least = 0
 		}
 		if err1 != nil || err2 != nil || p.local < least || p.local > 65535 || p.remote < 1 || p.remote > 65535 {
-			return nil, setting.Usage{Err: fmt.Errorf("%s: want a port from 1 to 65535, or LOCAL:PORT, such as 8888 or 9000:8888", word)}
+			return nil, setting.Usage{
+				Err: fmt.Errorf("%s: want a port from 1 to 65535, or LOCAL:PORT, such as 8888 or 9000:8888", word),
+			}
 		}
 		pairs = append(pairs, p)
 	}
@@ -147,7 +162,12 @@ func portPairs(words []string) (pairs []portPair, err error) {
 }
 
 // forwardPorts listens on the ports here until ctx ends, and has connect serve each connection.
-func forwardPorts(ctx context.Context, pairs []portPair, out, warnings io.Writer, connect func(ctx context.Context, port int, conn net.Conn) error) error {
+func forwardPorts(
+	ctx context.Context,
+	pairs []portPair,
+	out, warnings io.Writer,
+	connect func(ctx context.Context, port int, conn net.Conn) error,
+) error {
 	var listeners []net.Listener
 	defer func() {
 		for _, l := range listeners {

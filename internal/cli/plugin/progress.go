@@ -91,7 +91,10 @@ const watchTime = 5 * time.Minute
 func (c *cluster) next(ctx context.Context, o *object) (*object, error) {
 	seconds := int64(watchTime / time.Second)
 	changes, err := c.of(o.kind).watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name).String(), ResourceVersion: o.ResourceVersion, TimeoutSeconds: &seconds,
+		FieldSelector: fields.OneTermEqualSelector(
+			metav1.ObjectNameField,
+			o.Name,
+		).String(), ResourceVersion: o.ResourceVersion, TimeoutSeconds: &seconds,
 	})
 	if err != nil {
 		return nil, err

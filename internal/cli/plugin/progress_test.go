@@ -11,7 +11,10 @@ import (
 )
 
 func job(phase v1alpha1.Phase, codes ...int32) *v1alpha1.HTCJob {
-	j := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero", Generation: 1}, Status: v1alpha1.HTCJobStatus{Phase: phase, ObservedGeneration: 1}}
+	j := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "zero", Generation: 1},
+		Status:     v1alpha1.HTCJobStatus{Phase: phase, ObservedGeneration: 1},
+	}
 	for _, code := range codes {
 		failure := v1alpha1.Failure{}
 		if code >= 0 {
@@ -48,7 +51,14 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(objectsOf(c.jobs...))) })
 	}
 	submitted := func(generation int64, rerun string) *object {
-		return objectOf(&v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Generation: generation, Annotations: map[string]string{v1alpha1.RerunAnnotation: rerun}}})
+		return objectOf(
+			&v1alpha1.HTCJob{
+				ObjectMeta: metav1.ObjectMeta{
+					Generation:  generation,
+					Annotations: map[string]string{v1alpha1.RerunAnnotation: rerun},
+				},
+			},
+		)
 	}
 	require.False(t, over(objectOf(job(v1alpha1.PhaseSucceeded)), submitted(2, "")), "that was the spec before")
 	require.False(t, over(objectOf(job(v1alpha1.PhaseRunning)), submitted(1, "")))
@@ -57,7 +67,9 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "now"}
 	require.False(t, over(objectOf(again), submitted(1, "now")), "that was the attempt before")
 	require.True(t, over(objectOf(again), submitted(1, "before")), "somebody has asked for yet another one")
-	again.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRerunRefused, Status: metav1.ConditionTrue, Message: again.RerunRefusal("no")}}
+	again.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionRerunRefused, Status: metav1.ConditionTrue, Message: again.RerunRefusal("no")},
+	}
 	require.True(t, over(objectOf(again), submitted(1, "now")), "there will be none")
 	again.Annotations[v1alpha1.RerunProcsAnnotation] = "3"
 	require.False(t, over(objectOf(again), submitted(1, "now")), "that was refused before it was corrected")
@@ -68,7 +80,9 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 func TestTheLineOfATerminal(t *testing.T) {
 	j := job(v1alpha1.PhaseHeld)
 	j.Status.Active, j.Status.Idle, j.Status.Running, j.Status.Held, j.Status.Succeeded = 6, 1, 2, 2, 4
-	j.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such\x1b[2J image"}}
+	j.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such\x1b[2J image"},
+	}
 	for live, want := range map[bool]string{
 		false: "zero: no such[2J image\n",
 		true:  "zero: no such[2J image\n\r\x1b[KHeld: 1 on their way, 1 idle, 2 running, 4 done, 0 failed, 2 held\n",

@@ -14,7 +14,8 @@ import (
 // refusesWithin is how long a submission waits for a refusal; HTCondor usually answers within 1 s.
 const refusesWithin = 2 * time.Second
 
-// refused waits until the jobs of each object are in HTCondor or are refused, or the time is over. It ends with 1 if one is refused.
+// refused waits until the jobs of each object are in HTCondor or are refused, or the time is over. It ends with 1 if
+// one is refused.
 func (c *cluster) refused(ctx context.Context, all []*object, warnings io.Writer) error {
 	short, cancel := context.WithTimeout(ctx, refusesWithin)
 	defer cancel()

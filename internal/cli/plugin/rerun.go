@@ -92,7 +92,8 @@ func chosen(o *object, failed bool, procs string) (string, error) {
 	return numbers.String(), nil
 }
 
-// rerunPatch sets the annotations on this version of the object: another change in between may have made the choice wrong.
+// rerunPatch sets the annotations on this version of the object: another change in between may have made the choice
+// wrong.
 func rerunPatch(o *object, which string, now time.Time) []byte {
 	annotations := map[string]any{v1alpha1.RerunAnnotation: now.UTC().Format(time.RFC3339Nano)}
 	change := map[string]any{"metadata": map[string]any{"resourceVersion": o.ResourceVersion, "annotations": annotations}}

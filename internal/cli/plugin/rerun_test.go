@@ -41,6 +41,14 @@ func TestWhichJobsRunAgain(t *testing.T) {
 	j := ended(1)
 	j.ResourceVersion = "12"
 	at := time.Unix(1, 0)
-	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":null}}}`, string(rerunPatch(objectOf(j), "", at)))
-	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":"3"}}}`, string(rerunPatch(objectOf(j), "3", at)))
+	require.JSONEq(
+		t,
+		`{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":null}}}`,
+		string(rerunPatch(objectOf(j), "", at)),
+	)
+	require.JSONEq(
+		t,
+		`{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":"3"}}}`,
+		string(rerunPatch(objectOf(j), "3", at)),
+	)
 }

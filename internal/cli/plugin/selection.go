@@ -24,7 +24,13 @@ type selection struct {
 func (s *selection) flags(f *pflag.FlagSet) {
 	setting.Bool(f, &s.failed, "failed", false, "only those that have failed")
 	setting.Bool(f, &s.finished, "finished", false, "only those that have ended, however")
-	setting.Bool(f, &s.suspended, "suspended", false, "only those that are suspended, as after htcd cancel; with --finished or --failed, these, too")
+	setting.Bool(
+		f,
+		&s.suspended,
+		"suspended",
+		false,
+		"only those that are suspended, as after htcd cancel; with --finished or --failed, these, too",
+	)
 	setting.Duration(f, &s.since, "since", 0, 0, mostTime, "only those created within this `time`, such as 24h; 0: all")
 	s.label(f)
 }
@@ -65,8 +71,8 @@ func (s selection) has(o *object, now time.Time) bool {
 // page is how many of them the apiserver is asked for at once.
 const page = 500
 
-// selected returns the objects of a selection of these kinds, the oldest first. A kind that the user may not list, or that the cluster
-// does not have, is left out, with a warning.
+// selected returns the objects of a selection of these kinds, the oldest first. A kind that the user may not list, or
+// that the cluster does not have, is left out, with a warning.
 func (c *cluster) selected(ctx context.Context, s selection, among ...*kind) (all []*object, err error) {
 	now := time.Now()
 	var refusals []error

@@ -40,8 +40,11 @@ func (l *landing) spread(proc int) error {
 			return err
 		}
 		if other := l.holder(to, proc, taken); other != "" {
-			l.clashes = append(l.clashes, fmt.Sprintf("%s of job %d is in %d/, as %s is %s: write {{proc}} or {{item.NAME}} in spec.landing",
-				p.path, proc, proc, to, other))
+			l.clashes = append(
+				l.clashes,
+				fmt.Sprintf("%s of job %d is in %d/, as %s is %s: write {{proc}} or {{item.NAME}} in spec.landing",
+					p.path, proc, proc, to, other),
+			)
 			to = filepath.Join(strconv.Itoa(proc), streamName(p.path))
 		}
 		owner, ours := l.owners[to]

@@ -18,10 +18,38 @@ func TestFilesLandWhereTheHTCJobSays(t *testing.T) {
 	dir := t.TempDir()
 	where := spread(v1alpha1.Landing{
 		Directory: "area_{{proc}}", Stdout: "logs/{{cluster}}/{{item.TOWN}}.out", Stderr: "logs/",
-		Files: map[string]v1alpha1.LandingPlace{"ink.txt": "done/ink_{{proc}}.txt", "plates/": "plates_{{proc}}", "plates/a.png": "png/", "{{item.TOWN}}": "t/{{proc}}"},
+		Files: map[string]v1alpha1.LandingPlace{
+			"ink.txt":       "done/ink_{{proc}}.txt",
+			"plates/":       "plates_{{proc}}",
+			"plates/a.png":  "png/",
+			"{{item.TOWN}}": "t/{{proc}}",
+		},
 	}, "TOWN=arno\n", "TOWN=bree\n")
-	archive := archived(t, "0/", "", "0/_condor_stdout", "out", "0/_condor_stderr", "err", "0/ink.txt", "i", "0/plates/", "", "0/plates/b/c", "c",
-		"0/plates/a.png", "a", "0/x/y", "y", "1/", "", "1/_condor_stdout", "two", "1/bree", "t")
+	archive := archived(
+		t,
+		"0/",
+		"",
+		"0/_condor_stdout",
+		"out",
+		"0/_condor_stderr",
+		"err",
+		"0/ink.txt",
+		"i",
+		"0/plates/",
+		"",
+		"0/plates/b/c",
+		"c",
+		"0/plates/a.png",
+		"a",
+		"0/x/y",
+		"y",
+		"1/",
+		"",
+		"1/_condor_stdout",
+		"two",
+		"1/bree",
+		"t",
+	)
 	l, err := land(t, dir, archive, where)
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0}, []int{l.came, l.there})

@@ -42,7 +42,8 @@ func stateOf(o *object) state {
 	return isFailed
 }
 
-// summary is what -o json prints of an HTCJob or HTCWorkflow, one object on a line. The jobs of a workflow are its nodes.
+// summary is what -o json prints of an HTCJob or HTCWorkflow, one object on a line. The jobs of a workflow are its
+// nodes.
 type summary struct {
 	Kind       string         `json:"kind"`
 	Namespace  string         `json:"namespace"`
@@ -123,8 +124,21 @@ func row(o *object, now time.Time) []string {
 	if len(o.Status.JobID) > 0 {
 		id = o.Status.JobID[0]
 	}
-	return []string{o.shown(), string(s.State), string(s.Phase), fmt.Sprint(s.Active), fmt.Sprint(s.Succeeded), fmt.Sprint(s.Failed),
-		duration.HumanDuration(now.Sub(s.Created.Time)), exit, id, s.Schedd, s.User, runTime(o, now), s.Reason}
+	return []string{
+		o.shown(),
+		string(s.State),
+		string(s.Phase),
+		fmt.Sprint(s.Active),
+		fmt.Sprint(s.Succeeded),
+		fmt.Sprint(s.Failed),
+		duration.HumanDuration(now.Sub(s.Created.Time)),
+		exit,
+		id,
+		s.Schedd,
+		s.User,
+		runTime(o, now),
+		s.Reason,
+	}
 }
 
 // runTime is how long the jobs have run until now, or ran.

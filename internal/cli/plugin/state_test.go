@@ -51,7 +51,12 @@ func TestASelectionNarrows(t *testing.T) {
 		"failed since 30 min": {selection{failed: true, since: 30 * time.Minute}, false, false, false},
 	} {
 		require.NoError(t, c.s.check(), name)
-		require.Equal(t, []bool{c.yesterday, c.lost, c.held}, []bool{c.s.has(yesterday, now), c.s.has(lost, now), c.s.has(held, now)}, name)
+		require.Equal(
+			t,
+			[]bool{c.yesterday, c.lost, c.held},
+			[]bool{c.s.has(yesterday, now), c.s.has(lost, now), c.s.has(held, now)},
+			name,
+		)
 	}
 	require.ErrorAs(t, selection{active: true, finished: true}.check(), &setting.Usage{})
 	cancelled := old(v1alpha1.PhaseSuspended, time.Minute)
@@ -75,7 +80,11 @@ func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, show(&out, "json", []*object{objectOf(j)}))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
-	require.Contains(t, out.String(), `"state":"failed","phase":"Failed","message":"a <b> & \"c\"\n\u001b[31md","exitCode":64`)
+	require.Contains(
+		t,
+		out.String(),
+		`"state":"failed","phase":"Failed","message":"a <b> & \"c\"\n\u001b[31md","exitCode":64`,
+	)
 	out.Reset()
 	require.NoError(t, show(&out, "wide", []*object{objectOf(j)}))
 	require.Contains(t, out.String(), "EXIT   JOBID   SCHEDD   USER   TIME   REASON")

@@ -33,14 +33,29 @@ what has happened in the present attempt follows, each line with the time since 
 		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
-	setting.Text(c.Flags(), &format, "output,o", "word", setting.OneOf(formats...), "`format`: word, table, wide, name or json")
-	setting.Bool(c.Flags(), &verbose, "verbose,v", false, "say when it was created, sent, started and ended; not with -o json")
+	setting.Text(
+		c.Flags(),
+		&format,
+		"output,o",
+		"word",
+		setting.OneOf(formats...),
+		"`format`: word, table, wide, name or json",
+	)
+	setting.Bool(
+		c.Flags(),
+		&verbose,
+		"verbose,v",
+		false,
+		"say when it was created, sent, started and ended; not with -o json",
+	)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := named(args[0], kinds...); err != nil {
 			return err
 		}
 		if verbose && format == "json" {
-			return setting.Usage{Err: errors.New("--verbose: -o json has all times, as created, submitted, started and completed")}
+			return setting.Usage{
+				Err: errors.New("--verbose: -o json has all times, as created, submitted, started and completed"),
+			}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {

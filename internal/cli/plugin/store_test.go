@@ -54,7 +54,13 @@ func (s *shelf) watch(context.Context, metav1.ListOptions) (watch.Interface, err
 	return w, nil
 }
 
-func (s *shelf) patch(ctx context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions) (*object, error) {
+func (s *shelf) patch(
+	ctx context.Context,
+	name string,
+	_ types.PatchType,
+	data []byte,
+	_ metav1.PatchOptions,
+) (*object, error) {
 	s.did = append(s.did, name+" "+string(data))
 	return s.get(ctx, name)
 }
@@ -71,20 +77,34 @@ func jobNamed(name string, phase v1alpha1.Phase) *v1alpha1.HTCJob {
 }
 
 func workflowNamed(name string, phase v1alpha1.Phase) *v1alpha1.HTCWorkflow {
-	return &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1}, Status: v1alpha1.HTCWorkflowStatus{Phase: phase, ObservedGeneration: 1}}
+	return &v1alpha1.HTCWorkflow{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: 1},
+		Status:     v1alpha1.HTCWorkflowStatus{Phase: phase, ObservedGeneration: 1},
+	}
 }
 
 // shelves is a namespace with an HTCJob zero, an HTCWorkflow scan, and one of each called both.
 func shelves() (c *cluster, jobs, workflows *shelf, warnings *strings.Builder) {
 	jobs = &shelf{all: []runtime.Object{jobNamed("zero", v1alpha1.PhaseRunning), jobNamed("both", v1alpha1.PhaseFailed)}}
-	workflows = &shelf{all: []runtime.Object{workflowNamed("scan", v1alpha1.PhaseRunning), workflowNamed("both", v1alpha1.PhaseSucceeded)}}
+	workflows = &shelf{
+		all: []runtime.Object{workflowNamed("scan", v1alpha1.PhaseRunning), workflowNamed("both", v1alpha1.PhaseSucceeded)},
+	}
 	warnings = &strings.Builder{}
-	return &cluster{namespace: "ns", jobs: jobs, workflows: workflows, coming: delay{warnings: warnings}}, jobs, workflows, warnings
+	return &cluster{
+		namespace: "ns",
+		jobs:      jobs,
+		workflows: workflows,
+		coming:    delay{warnings: warnings},
+	}, jobs, workflows, warnings
 }
 
 var (
-	errForbidden = apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("htcworkflows").GroupResource(), "", errors.New("no right"))
-	errAway      = apierrors.NewServiceUnavailable("the apiserver is away")
+	errForbidden = apierrors.NewForbidden(
+		v1alpha1.GroupVersion.WithResource("htcworkflows").GroupResource(),
+		"",
+		errors.New("no right"),
+	)
+	errAway = apierrors.NewServiceUnavailable("the apiserver is away")
 )
 
 func TestANameIsLookedUpAsBothKinds(t *testing.T) {
@@ -176,7 +196,11 @@ func TestAShellIsOfferedNamesAndKindsWhereTheyAreNeeded(t *testing.T) {
 	where, _, workflows, warnings := shelves()
 	all, err := where.selected(t.Context(), selection{}, kinds...)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"zero\trunning", "job/both\tfailed", "scan\trunning", "wf/both\tsucceeded"}, offered(all, nil, ""))
+	require.ElementsMatch(
+		t,
+		[]string{"zero\trunning", "job/both\tfailed", "scan\trunning", "wf/both\tsucceeded"},
+		offered(all, nil, ""),
+	)
 	require.ElementsMatch(t, []string{"zero\trunning", "job/both\tfailed"}, offered(all, []string{"scan", "wf/both"}, "z"))
 	require.Contains(t, offered(all, nil, "htcworkflow/s"), "htcworkflow/scan\trunning")
 	require.Contains(t, offered(all, nil, "wf/"), "wf/scan\trunning")

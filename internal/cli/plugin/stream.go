@@ -41,8 +41,8 @@ func again(ctx context.Context, try func() (progress bool, err error)) error {
 	}
 }
 
-// log copies one stream of a job to w. It reconnects when the connection breaks, and resumes there. Before the output it calls
-// item, if there is one, when the job has variables that only it has.
+// log copies one stream of a job to w. It reconnects when the connection breaks, and resumes there. Before the output
+// it calls item, if there is one, when the job has variables that only it has.
 func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w io.Writer, item func(string)) error {
 	var offset int64
 	begun := false
@@ -59,7 +59,8 @@ func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w
 				parameters.Set("attempt", attempt)
 			}
 			parameters.Del("tailLines")
-			if label, err := url.PathUnescape(response.Header.Get(aggregate.HeaderItem)); err == nil && label != "" && item != nil {
+			if label, err := url.PathUnescape(response.Header.Get(aggregate.HeaderItem)); err == nil && label != "" &&
+				item != nil {
 				item(Plain(label))
 			}
 		}

@@ -75,7 +75,13 @@ An interrupt leaves the jobs as they are. Exit codes:
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &file, "filename,f", "", setting.Path, "the file, as in kubectl")
-	setting.Repeated(c.Flags(), &inputs, "input", setting.Path, "give the jobs of HTCJobs this `FILE`, or NAME=FILE; can be repeated")
+	setting.Repeated(
+		c.Flags(),
+		&inputs,
+		"input",
+		setting.Path,
+		"give the jobs of HTCJobs this `FILE`, or NAME=FILE; can be repeated",
+	)
 	converted.flags(c.Flags())
 	setting.Bool(c.Flags(), &watch, "watch,w", false, "wait until the jobs have ended, and end as they did")
 	setting.Bool(c.Flags(), &dryRun, "dry-run", false, "have the apiserver check everything, and submit nothing")
@@ -91,8 +97,13 @@ An interrupt leaves the jobs as they are. Exit codes:
 		}
 		for _, m := range manifests {
 			if m.kind() == workflowKind && len(inputs) > 0 {
-				return setting.Usage{Err: fmt.Errorf("--input is for HTCJobs, and %s has the HTCWorkflow %s: put the files into a ConfigMap, and name it in the inputs of its steps",
-					file, m.Metadata.Name+m.Metadata.GenerateName)}
+				return setting.Usage{
+					Err: fmt.Errorf(
+						"--input is for HTCJobs, and %s has the HTCWorkflow %s: put the files into a ConfigMap, and name it in the inputs of its steps",
+						file,
+						m.Metadata.Name+m.Metadata.GenerateName,
+					),
+				}
 			}
 		}
 		files, large, err := readInputs(inputs)
@@ -113,7 +124,13 @@ An interrupt leaves the jobs as they are. Exit codes:
 				bundled = bundles[i]
 			}
 			before := where.before(cmd.Context(), m)
-			o, err := where.applyWith(cmd.Context(), m, brought{files, large, bundled, converted.uploadsOf(m)}, before, cmd.ErrOrStderr())
+			o, err := where.applyWith(
+				cmd.Context(),
+				m,
+				brought{files, large, bundled, converted.uploadsOf(m)},
+				before,
+				cmd.ErrOrStderr(),
+			)
 			if err != nil {
 				if cmd.Context().Err() != nil {
 					return Exit{ExitInterrupted}
@@ -133,8 +150,15 @@ An interrupt leaves the jobs as they are. Exit codes:
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), line)
 			if watch && done == "unchanged" && over(o, o) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s has ended already; to run it again: kubectl annotate %s -n %s %s --overwrite %s=\"$(date)\"\n",
-					o.Name, strings.ToLower(o.name), where.namespace, o.Name, v1alpha1.RerunAnnotation)
+				fmt.Fprintf(
+					cmd.ErrOrStderr(),
+					"%s has ended already; to run it again: kubectl annotate %s -n %s %s --overwrite %s=\"$(date)\"\n",
+					o.Name,
+					strings.ToLower(o.name),
+					where.namespace,
+					o.Name,
+					v1alpha1.RerunAnnotation,
+				)
 			}
 			all = append(all, o)
 		}
@@ -149,7 +173,8 @@ An interrupt leaves the jobs as they are. Exit codes:
 	return c
 }
 
-// submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a file of HTCondor's.
+// submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a
+// file of HTCondor's.
 func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][]corev1.ConfigMap, error) {
 	if isSubmitFile(file) || isDAGFile(file) {
 		return by.manifests(file, cmd.ErrOrStderr())
@@ -177,7 +202,11 @@ func read(file string, stdin io.Reader) ([]byte, error) {
 		text, err = readFile(file, maxManifests)
 	}
 	if errors.Is(err, errTooLarge) {
-		return nil, fmt.Errorf("%s has more than %d MiB, which no file of HTCJobs and HTCWorkflows needs: is it an input? spec.inputs names such, as a url or an artifact, and --input gives small files to the jobs", file, maxManifests>>20)
+		return nil, fmt.Errorf(
+			"%s has more than %d MiB, which no file of HTCJobs and HTCWorkflows needs: is it an input? spec.inputs names such, as a url or an artifact, and --input gives small files to the jobs",
+			file,
+			maxManifests>>20,
+		)
 	}
 	return text, err
 }
@@ -197,7 +226,12 @@ func split(text []byte) ([]manifest, error) {
 	}
 	for _, m := range all {
 		if m.kind() == nil {
-			return nil, fmt.Errorf("%s %s: only HTCJobs and HTCWorkflows of %s can be submitted", m.APIVersion, m.Kind, v1alpha1.GroupVersion)
+			return nil, fmt.Errorf(
+				"%s %s: only HTCJobs and HTCWorkflows of %s can be submitted",
+				m.APIVersion,
+				m.Kind,
+				v1alpha1.GroupVersion,
+			)
 		}
 		if m.Metadata.Name == "" && m.Metadata.GenerateName == "" {
 			return nil, fmt.Errorf("an %s without metadata.name or metadata.generateName", m.Kind)
@@ -267,14 +301,30 @@ func same(before, after *object) bool {
 // apply makes the object what the manifest says.
 func (c *cluster) apply(ctx context.Context, m manifest) (*object, error) {
 	if m.Metadata.Namespace != "" && m.Metadata.Namespace != c.namespace {
-		return nil, fmt.Errorf("%s %s is of namespace %s: say -n %s", m.Kind, m.Metadata.Name, m.Metadata.Namespace, m.Metadata.Namespace)
+		return nil, fmt.Errorf(
+			"%s %s is of namespace %s: say -n %s",
+			m.Kind,
+			m.Metadata.Name,
+			m.Metadata.Namespace,
+			m.Metadata.Namespace,
+		)
 	}
 	if m.Metadata.Name == "" {
 		return c.of(m.kind()).create(ctx, m.text, metav1.CreateOptions{FieldManager: manager, DryRun: c.dryRun})
 	}
 	force := true
-	return c.of(m.kind()).patch(ctx, m.Metadata.Name, types.ApplyPatchType, m.text,
-		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: c.dryRun})
+	return c.of(m.kind()).patch(
+		ctx,
+		m.Metadata.Name,
+		types.ApplyPatchType,
+		m.text,
+		metav1.PatchOptions{
+			FieldManager:    manager,
+			Force:           &force,
+			FieldValidation: metav1.FieldValidationStrict,
+			DryRun:          c.dryRun,
+		},
+	)
 }
 
 // wait shows the progress of objects until all have ended, and ends with their exit code.

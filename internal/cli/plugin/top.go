@@ -49,7 +49,12 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 			return err
 		}
 		if ref.kind == workflowKind {
-			return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: what its nodes use is not summed up, as that of an HTCJob's jobs is", ref.name)}
+			return setting.Usage{
+				Err: fmt.Errorf(
+					"%s is an HTCWorkflow: what its nodes use is not summed up, as that of an HTCJob's jobs is",
+					ref.name,
+				),
+			}
 		}
 		response, err := where.output(cmd.Context(), ref.name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
 		if err != nil {
@@ -66,7 +71,11 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 			err = writeUsage(cmd.OutOrStdout(), report)
 		}
 		if err == nil && report.Unknown != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "HTCondor does not answer about the jobs that have not ended: %s\n", Plain(report.Unknown))
+			fmt.Fprintf(
+				cmd.ErrOrStderr(),
+				"HTCondor does not answer about the jobs that have not ended: %s\n",
+				Plain(report.Unknown),
+			)
 		}
 		return err
 	}

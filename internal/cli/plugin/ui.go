@@ -105,7 +105,8 @@ func (c *cluster) page(cmd *cobra.Command, listener net.Listener, namespaces []s
 // mostNamespaces bounds how many are watched one by one, each by two connections' worth of streams.
 const mostNamespaces = 100
 
-// visible returns the namespaces in which the user may list HTCJobs: "" alone for all. Who may not list namespaces sees the context's.
+// visible returns the namespaces in which the user may list HTCJobs: "" alone for all. Who may not list namespaces sees
+// the context's.
 func (c *cluster) visible(ctx context.Context, all bool) ([]string, error) {
 	one := metav1.ListOptions{Limit: 1}
 	_, err := c.objects.HTCJobs("").List(ctx, one)
@@ -144,13 +145,17 @@ func (c *cluster) visible(ctx context.Context, all bool) ([]string, error) {
 	case len(found) == 0:
 		return []string{c.namespace}, nil
 	case len(found) > mostNamespaces:
-		return nil, fmt.Errorf("you may list HTCJobs in %d namespaces, and not in all at once: name up to %d of them with --namespace", len(found), mostNamespaces)
+		return nil, fmt.Errorf(
+			"you may list HTCJobs in %d namespaces, and not in all at once: name up to %d of them with --namespace",
+			len(found),
+			mostNamespaces,
+		)
 	}
 	return found, nil
 }
 
-// openBrowser opens the address in the user's browser, if there is a desktop. The address comes to it in a file that only the user can
-// read: the arguments of a program can be seen by everybody on the machine.
+// openBrowser opens the address in the user's browser, if there is a desktop. The address comes to it in a file that
+// only the user can read: the arguments of a program can be seen by everybody on the machine.
 func openBrowser(address string) (done func(), err error) {
 	program := "xdg-open"
 	if runtime.GOOS == "darwin" {

@@ -105,7 +105,10 @@ func fileToUpload(path string) (toUpload, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return toUpload{}, cmp.Or(err, fmt.Errorf("%s is no regular file: pack a directory into one file, for example with tar", path))
+		return toUpload{}, cmp.Or(
+			err,
+			fmt.Errorf("%s is no regular file: pack a directory into one file, for example with tar", path),
+		)
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
@@ -113,18 +116,29 @@ func fileToUpload(path string) (toUpload, error) {
 }
 
 // uploads asks for something about uploads. The caller closes the body of the answer.
-func (c *cluster) uploads(ctx context.Context, method, name string, parameters url.Values, body io.Reader) (*http.Response, error) {
+func (c *cluster) uploads(
+	ctx context.Context,
+	method, name string,
+	parameters url.Values,
+	body io.Reader,
+) (*http.Response, error) {
 	return c.send(ctx, method, c.namespace, parameters, body, "uploads", name)
 }
 
-// What is sent in one request, and how long that may take: the apiserver breaks it off after a minute, and what has come by then counts.
+// What is sent in one request, and how long that may take: the apiserver breaks it off after a minute, and what has
+// come by then counts.
 const (
 	piece      = 16 << 20
 	pieceTakes = 90 * time.Second
 )
 
 // addTo begins an upload, or adds a piece to it.
-func (c *cluster) addTo(ctx context.Context, name, parameter string, value int64, body io.Reader) (u uploads.Upload, err error) {
+func (c *cluster) addTo(
+	ctx context.Context,
+	name, parameter string,
+	value int64,
+	body io.Reader,
+) (u uploads.Upload, err error) {
 	ctx, stop := context.WithTimeout(ctx, pieceTakes)
 	defer stop()
 	response, err := c.uploads(ctx, http.MethodPatch, name, url.Values{parameter: {strconv.FormatInt(value, 10)}}, body)

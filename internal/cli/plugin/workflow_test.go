@@ -12,7 +12,11 @@ import (
 )
 
 // scanAt is a workflow of two steps with that many nodes done, running and failed.
-func scanAt(phase v1alpha1.Phase, simulate, fit v1alpha1.NodeCounts, failures ...v1alpha1.NodeFailure) *v1alpha1.HTCWorkflow {
+func scanAt(
+	phase v1alpha1.Phase,
+	simulate, fit v1alpha1.NodeCounts,
+	failures ...v1alpha1.NodeFailure,
+) *v1alpha1.HTCWorkflow {
 	w := workflowNamed("scan", phase)
 	simulate.Total, fit.Total = 3, 3
 	w.Status.Steps = []v1alpha1.StepStatus{{Name: "simulate", NodeCounts: simulate}, {Name: "fit", NodeCounts: fit}}
@@ -23,15 +27,25 @@ func scanAt(phase v1alpha1.Phase, simulate, fit v1alpha1.NodeCounts, failures ..
 }
 
 func nodeFailed(node string, code int32, stderr string) v1alpha1.NodeFailure {
-	return v1alpha1.NodeFailure{Node: node, Failure: v1alpha1.Failure{JobID: "93.0", ExitCode: &code, Message: "exit code", Stderr: stderr}}
+	return v1alpha1.NodeFailure{
+		Node:    node,
+		Failure: v1alpha1.Failure{JobID: "93.0", ExitCode: &code, Message: "exit code", Stderr: stderr},
+	}
 }
 
 func TestAWorkflowIsWaitedForUntilItEndsEitherWay(t *testing.T) {
 	begun := scanAt(v1alpha1.PhaseRunning, v1alpha1.NodeCounts{Running: 3}, v1alpha1.NodeCounts{})
 	on := scanAt(v1alpha1.PhaseRunning, v1alpha1.NodeCounts{Done: 3}, v1alpha1.NodeCounts{Done: 1, Running: 1})
 	const simulated = "wf/scan: step simulate: 3 of 3 nodes done\n"
-	failed := scanAt(v1alpha1.PhaseFailed, v1alpha1.NodeCounts{Done: 3}, v1alpha1.NodeCounts{Done: 2, Failed: 1}, nodeFailed("fit/job_2", 7, "no such file\n"))
-	failed.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "1 node failed"}}
+	failed := scanAt(
+		v1alpha1.PhaseFailed,
+		v1alpha1.NodeCounts{Done: 3},
+		v1alpha1.NodeCounts{Done: 2, Failed: 1},
+		nodeFailed("fit/job_2", 7, "no such file\n"),
+	)
+	failed.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "1 node failed"},
+	}
 	for name, c := range map[string]struct {
 		end  *v1alpha1.HTCWorkflow
 		code int
@@ -46,7 +60,10 @@ func TestAWorkflowIsWaitedForUntilItEndsEitherWay(t *testing.T) {
 		"it is removed": {scanAt(v1alpha1.PhaseRemoved, v1alpha1.NodeCounts{Done: 3}, v1alpha1.NodeCounts{}), 1, simulated + "wf/scan: Removed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			where := &cluster{namespace: "ns", workflows: &shelf{all: []runtime.Object{begun}, changes: []runtime.Object{on, c.end}}}
+			where := &cluster{
+				namespace: "ns",
+				workflows: &shelf{all: []runtime.Object{begun}, changes: []runtime.Object{on, c.end}},
+			}
 			var said strings.Builder
 			err := where.wait(t.Context(), []*object{objectOf(begun)}, &display{w: &said})
 			if c.code == 0 {
@@ -72,9 +89,16 @@ func TestTheLineOfATerminalNamesTheStepsAtWork(t *testing.T) {
 }
 
 func TestAWorkflowIsALineOfAList(t *testing.T) {
-	w := scanAt(v1alpha1.PhaseFailed, v1alpha1.NodeCounts{Done: 3}, v1alpha1.NodeCounts{Done: 1, Failed: 1, Futile: 1}, nodeFailed("fit/job_2", 7, ""))
+	w := scanAt(
+		v1alpha1.PhaseFailed,
+		v1alpha1.NodeCounts{Done: 3},
+		v1alpha1.NodeCounts{Done: 1, Failed: 1, Futile: 1},
+		nodeFailed("fit/job_2", 7, ""),
+	)
 	w.CreationTimestamp, w.Status.Reason = metav1.Now(), "NodesFailed"
-	w.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Reason: "NodesFailed", Message: "1 node has failed"}}
+	w.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionFailed, Reason: "NodesFailed", Message: "1 node has failed"},
+	}
 	for format, want := range map[string]string{
 		"word": "failed\n", "name": "htcworkflow.htc.cern.ch/scan\n",
 		"table": "NAME      STATE    PHASE    ACTIVE   SUCCEEDED   FAILED   AGE\nwf/scan   failed   Failed   0        4           1        0s\n",
@@ -86,7 +110,11 @@ func TestAWorkflowIsALineOfAList(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, show(&out, "json", []*object{objectOf(w)}))
 	require.Contains(t, out.String(), `{"kind":"HTCWorkflow","namespace":"","name":"scan"`)
-	require.Contains(t, out.String(), `"state":"failed","phase":"Failed","reason":"NodesFailed","message":"1 node has failed","exitCode":7`)
+	require.Contains(
+		t,
+		out.String(),
+		`"state":"failed","phase":"Failed","reason":"NodesFailed","message":"1 node has failed","exitCode":7`,
+	)
 	for phase, want := range map[v1alpha1.Phase]state{
 		"": isPending, v1alpha1.PhaseHeld: isPending, v1alpha1.PhaseRunning: isRunning, v1alpha1.PhaseSuspended: isSuspended,
 		v1alpha1.PhaseSucceeded: isSucceeded, v1alpha1.PhaseFailed: isFailed, v1alpha1.PhaseRemoved: isFailed,

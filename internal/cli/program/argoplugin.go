@@ -73,7 +73,14 @@ Exit codes:
 	at.Flags(f)
 	setting.Text(f, &workflow, "workflow", "", setting.Object, "`NAME` of the workflow (required)")
 	setting.Text(f, &listen, "listen", "127.0.0.1:7624", setting.Address, "`ADDRESS` at which Argo's agent asks")
-	setting.Text(f, &tokenFile, "token-file", "/var/run/argo/token", setting.Path, "`FILE` with the token that the agent shows")
+	setting.Text(
+		f,
+		&tokenFile,
+		"token-file",
+		"/var/run/argo/token",
+		setting.Path,
+		"`FILE` with the token that the agent shows",
+	)
 	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
 	setting.Text(f, &format, "log-format", "json", logger.Format, "json or text")
 	return c

@@ -53,7 +53,14 @@ Exit codes:
 	}
 	f := c.Flags()
 	setting.Text(f, &url, "url", "", setting.URL(""), "`URL` of the run's credentials (required)")
-	setting.Text(f, &authorities, "ca-file", "", setting.Path, "PEM `FILE` of the only authorities to trust; empty: the system's")
+	setting.Text(
+		f,
+		&authorities,
+		"ca-file",
+		"",
+		setting.Path,
+		"PEM `FILE` of the only authorities to trust; empty: the system's",
+	)
 	setting.Duration(f, &timeout, "timeout", 20*time.Second, time.Second, time.Hour, "give up after this `TIME`")
 	return c
 }

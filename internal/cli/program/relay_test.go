@@ -35,8 +35,16 @@ func TestTheRelaySaysItsKeyAndBecomesTheProxy(t *testing.T) {
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
 	require.NoError(t, os.WriteFile(known, []byte("* ssh-rsa AAAA\n"), 0o600))
 	programtest.Write(t, proxy, "#!/bin/sh\necho \"$@\"; cat\n")
-	args := []string{RelayWord, "-oUser=robot", "-oIdentityFile=" + key, "-oStrictHostKeyChecking=yes", "-oUserKnownHostsFile=" + known,
-		"-oGlobalKnownHostsFile=" + known, `-oProxyCommand="` + proxy + `" "-proxy" "/tmp/fdpass"`, "condor-job.node"}
+	args := []string{
+		RelayWord,
+		"-oUser=robot",
+		"-oIdentityFile=" + key,
+		"-oStrictHostKeyChecking=yes",
+		"-oUserKnownHostsFile=" + known,
+		"-oGlobalKnownHostsFile=" + known,
+		`-oProxyCommand="` + proxy + `" "-proxy" "/tmp/fdpass"`,
+		"condor-job.node",
+	}
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	c.Stdin = strings.NewReader("the connection\n")
 	out, err := c.Output()

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// trustWithoutStore uses the CA certificates built into the program if the machine has none, as on some nodes. It is for
-// short-lived commands: in htcd run they would occupy memory for good, and its image has certificates.
+// trustWithoutStore uses the CA certificates built into the program if the machine has none, as on some nodes. It is
+// for short-lived commands: in htcd run they would occupy memory for good, and its image has certificates.
 var trustWithoutStore = sync.OnceValue(func() error {
 	pool := x509.NewCertPool()
 	for root := range bundle.Roots() {

@@ -57,14 +57,57 @@ Exit codes:
 	setting.Text(f, &o.Callback.JobID, "jobid", "", jobID, "the job's `CLUSTER.PROC` (required)")
 	setting.Int(f, &o.Callback.Retcode, "retcode", -1, 0, 255, "the script's return `CODE`, 0 to 255 (required)")
 	setting.Bool(f, &o.Callback.Started, "started", false, "the job has started: --retcode says nothing")
-	setting.Bool(f, &o.Callback.Held, "held", false, "the script has ended, and HTCondor is about to hold the job: --retcode says nothing")
-	setting.Int(f, &node.Number, "node", -1, -1, maxNodes, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
-	setting.Int(f, &node.Exit, "exit", -1, -1, 255, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
+	setting.Bool(
+		f,
+		&o.Callback.Held,
+		"held",
+		false,
+		"the script has ended, and HTCondor is about to hold the job: --retcode says nothing",
+	)
+	setting.Int(
+		f,
+		&node.Number,
+		"node",
+		-1,
+		-1,
+		maxNodes,
+		"`NUMBER` of the job in its workflow's DAG; --name is the workflow's then",
+	)
+	setting.Int(
+		f,
+		&node.Exit,
+		"exit",
+		-1,
+		-1,
+		255,
+		"with --node, the `CODE` that the job ends with; the same as --retcode unless given",
+	)
 	setting.Text(f, &stderr, "stderr-file", "", setting.Path, "`FILE` whose end is sent along")
-	setting.Text(f, &results, "results-file", "", setting.Path, "with --node, `FILE` of lines name=number that is sent along")
-	setting.Text(f, &o.URL, "url", "", setting.URL(""), "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
+	setting.Text(
+		f,
+		&results,
+		"results-file",
+		"",
+		setting.Path,
+		"with --node, `FILE` of lines name=number that is sent along",
+	)
+	setting.Text(
+		f,
+		&o.URL,
+		"url",
+		"",
+		setting.URL(""),
+		"`URL` of the operator's receiver, such as http://host:port/cloudevents (required)",
+	)
 	setting.Text(f, &o.TokenFile, "token-file", "", setting.Path, "`FILE` that holds the run's token (required)")
-	setting.Text(f, &o.CAFile, "ca-file", "", setting.Path, "PEM `FILE` of the only authorities to trust; empty: the system's")
+	setting.Text(
+		f,
+		&o.CAFile,
+		"ca-file",
+		"",
+		setting.Path,
+		"PEM `FILE` of the only authorities to trust; empty: the system's",
+	)
 	setting.Duration(f, &o.Deadline, "deadline", time.Minute, time.Second, 24*time.Hour, "give up after this `TIME`")
 	return c
 }

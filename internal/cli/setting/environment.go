@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// fromEnvironment sets what the command line has not. A former name comes after the present one: only a site itself still sets it.
+// fromEnvironment sets what the command line has not. A former name comes after the present one: only a site itself
+// still sets it.
 func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 	given := map[pflag.Value]bool{}
 	f.VisitAll(func(flag *pflag.Flag) { // Visit would miss what a set parsed to which these were added
@@ -41,7 +42,8 @@ func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 	return errors.Join(errs...)
 }
 
-// Complete sets every flag that was not given from HTCD_<FLAG>, dashes as underscores, and refuses a variable that no flag has.
+// Complete sets every flag that was not given from HTCD_<FLAG>, dashes as underscores, and refuses a variable that no
+// flag has.
 func Complete(f *pflag.FlagSet, environ []string) error {
 	if unknown := unknownEnvironment(f, environ); len(unknown) > 0 {
 		return fmt.Errorf("%s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))

@@ -14,7 +14,9 @@ type Group struct{ First, Title string }
 func Tables(b *strings.Builder, f *pflag.FlagSet, groups []Group) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		if len(groups) > 0 && groups[0].First == flag.Name {
-			b.WriteString("\n## " + groups[0].Title + "\n\n| flag | variable | default | meaning | allowed |\n|---|---|---|---|---|\n")
+			b.WriteString(
+				"\n## " + groups[0].Title + "\n\n| flag | variable | default | meaning | allowed |\n|---|---|---|---|---|\n",
+			)
 			groups = groups[1:]
 		}
 		value, usage := pflag.UnquoteUsage(flag)
@@ -26,6 +28,14 @@ func Tables(b *strings.Builder, f *pflag.FlagSet, groups []Group) {
 		if def = strings.Trim(def, "[]"); def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(b, "| `%s` | `%s` | %s | %s | %s |\n", name, Variable(flag.Name), def, strings.ReplaceAll(usage, "|", `\|`), Allowed(flag))
+		fmt.Fprintf(
+			b,
+			"| `%s` | `%s` | %s | %s | %s |\n",
+			name,
+			Variable(flag.Name),
+			def,
+			strings.ReplaceAll(usage, "|", `\|`),
+			Allowed(flag),
+		)
 	})
 }

@@ -68,7 +68,8 @@ func (w *wrong) Error() string {
 
 var plainRE = regexp.MustCompile(`^[A-Za-z0-9.+-]+$`)
 
-// Explain returns an error of flags in words: the flag's name, or the one by which it was given, and what its value may be.
+// Explain returns an error of flags in words: the flag's name, or the one by which it was given, and what its value may
+// be.
 func Explain(err error, name string) error {
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
 	if !is {
@@ -112,8 +113,8 @@ func named(name string) (long, letter string) {
 	return long, letter
 }
 
-// Text defines a flag for words of a kind. A name may be followed by a comma and its letter, here and below. Empty is allowed where it is
-// the default.
+// Text defines a flag for words of a kind. A name may be followed by a comma and its letter, here and below. Empty is
+// allowed where it is the default.
 func Text(f *pflag.FlagSet, at *string, name, def string, kind Kind, usage string) {
 	kind.empty = def == ""
 	long, letter := named(name)
@@ -150,7 +151,12 @@ func Int(f *pflag.FlagSet, at *int, name string, def, least, most int, usage str
 // Float defines a flag for a number from least to most.
 func Float(f *pflag.FlagSet, at *float64, name string, def, least, most float64, usage string) {
 	f.Float64Var(at, name, def, usage)
-	add(f, name, between("a number", at, least, most, func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }), nil)
+	add(
+		f,
+		name,
+		between("a number", at, least, most, func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }),
+		nil,
+	)
 }
 
 // Duration defines a flag for a time from least to most, such as 90s or 1h30m. A default of 0 is allowed, too.
@@ -172,7 +178,8 @@ func Duration(f *pflag.FlagSet, at *time.Duration, name string, def, least, most
 func shortly(d time.Duration) string {
 	text := d.String()
 	for _, none := range []string{"0s", "0m"} {
-		if rest, found := strings.CutSuffix(text, none); found && rest != "" && !strings.ContainsAny(rest[len(rest)-1:], "0123456789") {
+		if rest, found := strings.CutSuffix(text, none); found && rest != "" &&
+			!strings.ContainsAny(rest[len(rest)-1:], "0123456789") {
 			text = rest
 		}
 	}
@@ -191,7 +198,10 @@ func Size(f *pflag.FlagSet, at *resource.QuantityValue, name, def, usage string)
 var mostSize = resource.MustParse("1Pi")
 
 func between[T cmp.Ordered](what string, at *T, least, most T, write func(T) string) Kind {
-	return Is(fmt.Sprintf("%s from %s to %s", what, write(least), write(most)), func(string) bool { return *at >= least && *at <= most })
+	return Is(
+		fmt.Sprintf("%s from %s to %s", what, write(least), write(most)),
+		func(string) bool { return *at >= least && *at <= most },
+	)
 }
 
 // OneOf is a kind of words that are listed.

@@ -15,7 +15,11 @@ func TestAListIsOneLineAndEachWordOfItsKind(t *testing.T) {
 	require.NoError(t, f.Set("binds", "/eos,/afs\n"), "as a file of settings may have it")
 	require.Equal(t, []string{"/eos", "/afs"}, list)
 	require.EqualError(t, Explain(f.Set("binds", "/eos,afs"), ""), "--binds afs: want an absolute path")
-	require.EqualError(t, Explain(f.Set("binds", "/eos\n/afs"), "HTCD_BINDS"), `HTCD_BINDS "/eos\n/afs": want one line; in it, each an absolute path`)
+	require.EqualError(
+		t,
+		Explain(f.Set("binds", "/eos\n/afs"), "HTCD_BINDS"),
+		`HTCD_BINDS "/eos\n/afs": want one line; in it, each an absolute path`,
+	)
 	require.Equal(t, "each an absolute path", Allowed(f.Lookup("binds")))
 }
 

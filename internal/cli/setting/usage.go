@@ -17,7 +17,9 @@ func (u Usage) Unwrap() error { return u.Err }
 // NoArguments refuses anything that is neither a command nor a flag.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usage{fmt.Errorf("%s: there is no %q; %s --help lists the commands", cmd.CommandPath(), args[0], cmd.CommandPath())}
+		return Usage{
+			fmt.Errorf("%s: there is no %q; %s --help lists the commands", cmd.CommandPath(), args[0], cmd.CommandPath()),
+		}
 	}
 	return nil
 }

@@ -8,8 +8,9 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/expiry"
 )
 
-// keepReason returns why the content that the Secret has is kept although the file has another, "" if the file's is written. A
-// credential is never replaced by one that ends earlier, nor by one whose end cannot be read: that file may be half written.
+// keepReason returns why the content that the Secret has is kept although the file has another, "" if the file's is
+// written. A credential is never replaced by one that ends earlier, nor by one whose end cannot be read: that file may
+// be half written.
 func keepReason(has, file []byte) string {
 	if len(has) == 0 || bytes.Equal(has, file) {
 		return ""
@@ -21,7 +22,10 @@ func keepReason(has, file []byte) string {
 	fileEnd, known := expiry.Of(file)
 	switch {
 	case !known:
-		return fmt.Sprintf("the Secret's ends at %s, and the file's end cannot be read: it may be half written", stamp(hasEnd))
+		return fmt.Sprintf(
+			"the Secret's ends at %s, and the file's end cannot be read: it may be half written",
+			stamp(hasEnd),
+		)
 	case fileEnd.Before(hasEnd):
 		return fmt.Sprintf("the Secret's ends at %s, later than the file's at %s", stamp(hasEnd), stamp(fileEnd))
 	}

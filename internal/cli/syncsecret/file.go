@@ -33,7 +33,12 @@ func Files(arguments []string) ([]File, error) {
 			return nil, fmt.Errorf("%q: want FILE, or KEY=FILE", argument)
 		}
 		if wrong := validation.IsConfigMapKey(key); len(wrong) > 0 {
-			return nil, fmt.Errorf("%q: %q cannot be a key of a Secret: %s; write KEY=FILE", argument, key, strings.Join(wrong, "; "))
+			return nil, fmt.Errorf(
+				"%q: %q cannot be a key of a Secret: %s; write KEY=FILE",
+				argument,
+				key,
+				strings.Join(wrong, "; "),
+			)
 		}
 		if other, twice := keys[key]; twice {
 			return nil, fmt.Errorf("%s and %s would have the same key %s: write KEY=FILE", other, path, key)

@@ -26,8 +26,8 @@ type Sync struct {
 	Now     func() time.Time
 }
 
-// Once writes what has changed, all keys in one request, and leaves other keys of the Secret alone. A Secret that somebody
-// else changes at the same moment is read again.
+// Once writes what has changed, all keys in one request, and leaves other keys of the Secret alone. A Secret that
+// somebody else changes at the same moment is read again.
 func (s *Sync) Once(ctx context.Context) error {
 	contents, err := read(s.Files)
 	if err != nil {
@@ -45,7 +45,11 @@ func (s *Sync) Once(ctx context.Context) error {
 func (s *Sync) write(ctx context.Context, contents map[string][]byte) error {
 	secret, err := s.Secrets.Get(ctx, s.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = s.Secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: s.Labels}, Data: contents}, metav1.CreateOptions{})
+		_, err = s.Secrets.Create(
+			ctx,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: s.Labels}, Data: contents},
+			metav1.CreateOptions{},
+		)
 		if err != nil {
 			return fmt.Errorf("create Secret %s: %w", s.Name, err)
 		}
@@ -87,7 +91,8 @@ func (s *Sync) merge(secret *corev1.Secret, contents map[string][]byte) (changed
 	return changed
 }
 
-// Every repeats Once until ctx ends. After a failure the next try comes earlier, after firstRetry and then twice as long each time.
+// Every repeats Once until ctx ends. After a failure the next try comes earlier, after firstRetry and then twice as
+// long each time.
 func (s *Sync) Every(ctx context.Context, interval time.Duration) {
 	wait := firstRetry
 	for {

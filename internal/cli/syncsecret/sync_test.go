@@ -39,8 +39,14 @@ type fixture struct {
 func setUp(t *testing.T, objects ...runtime.Object) fixture {
 	t.Helper()
 	f := fixture{client: fake.NewClientset(objects...), log: &strings.Builder{}, dir: t.TempDir()}
-	f.Sync = &Sync{Secrets: f.client.CoreV1().Secrets("a"), Name: "wlcg", Files: []File{{"token", filepath.Join(f.dir, "token")}},
-		Labels: map[string]string{"marked": "true"}, Log: zerolog.New(f.log), Now: func() time.Time { return now }}
+	f.Sync = &Sync{
+		Secrets: f.client.CoreV1().Secrets("a"),
+		Name:    "wlcg",
+		Files:   []File{{"token", filepath.Join(f.dir, "token")}},
+		Labels:  map[string]string{"marked": "true"},
+		Log:     zerolog.New(f.log),
+		Now:     func() time.Time { return now },
+	}
 	return f
 }
 
@@ -83,7 +89,13 @@ func TestASecretFollowsItsFiles(t *testing.T) {
 }
 
 func TestOtherKeysAndLabelsOfASecretStay(t *testing.T) {
-	f := setUp(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "wlcg"}, Data: map[string][]byte{"other": []byte("x")}})
+	f := setUp(
+		t,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "wlcg"},
+			Data:       map[string][]byte{"other": []byte("x")},
+		},
+	)
 	f.file(t, "token", "plain")
 	require.NoError(t, f.Once(t.Context()))
 	require.Equal(t, map[string][]byte{"other": []byte("x"), "token": []byte("plain")}, f.secret(t).Data)
@@ -92,13 +104,23 @@ func TestOtherKeysAndLabelsOfASecretStay(t *testing.T) {
 
 func TestAYoungerCredentialIsKept(t *testing.T) {
 	later := token(now.Add(2 * time.Hour))
-	f := setUp(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "wlcg"}, Data: map[string][]byte{"token": []byte(later)}})
+	f := setUp(
+		t,
+		&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "wlcg"},
+			Data:       map[string][]byte{"token": []byte(later)},
+		},
+	)
 	for _, file := range []string{token(now.Add(time.Hour)), "half writ"} {
 		f.file(t, "token", file)
 		require.NoError(t, f.Once(t.Context()))
 		require.Equal(t, later, string(f.secret(t).Data["token"]))
 	}
-	require.Contains(t, f.log.String(), "the Secret's ends at 2026-11-22T14:00:00Z, later than the file's at 2026-11-22T13:00:00Z")
+	require.Contains(
+		t,
+		f.log.String(),
+		"the Secret's ends at 2026-11-22T14:00:00Z, later than the file's at 2026-11-22T13:00:00Z",
+	)
 	require.Contains(t, f.log.String(), "it ends soon, at 2026-11-22T13:00:00Z")
 	require.Contains(t, f.log.String(), "it may be half written")
 }

@@ -25,7 +25,14 @@ func (r ref) resource() string {
 }
 
 // lines asks htcd for a list about an object and calls each for its lines.
-func lines[T any](ctx context.Context, s *Server, r ref, what string, parameters url.Values, each func(T)) (http.Header, error) {
+func lines[T any](
+	ctx context.Context,
+	s *Server,
+	r ref,
+	what string,
+	parameters url.Values,
+	each func(T),
+) (http.Header, error) {
 	answer, err := s.o.Output(ctx, r.Namespace, r.resource(), r.Name, what, parameters)
 	if err != nil {
 		return nil, err
@@ -45,7 +52,13 @@ func lines[T any](ctx context.Context, s *Server, r ref, what string, parameters
 }
 
 // all returns the lines.
-func all[T any](ctx context.Context, s *Server, r ref, what string, parameters url.Values) (list []T, header http.Header, err error) {
+func all[T any](
+	ctx context.Context,
+	s *Server,
+	r ref,
+	what string,
+	parameters url.Values,
+) (list []T, header http.Header, err error) {
 	header, err = lines(ctx, s, r, what, parameters, func(one T) { list = append(list, one) })
 	return list, header, err
 }
@@ -59,7 +72,11 @@ func attemptIn(h http.Header) int {
 const mostEvents = 200
 
 func (s *Server) events(ctx context.Context, r ref, object metav1.Object) ([]corev1.Event, error) {
-	list, err := s.o.Events(ctx, r.Namespace, metav1.ListOptions{Limit: mostEvents, FieldSelector: "involvedObject.uid=" + string(object.GetUID())})
+	list, err := s.o.Events(
+		ctx,
+		r.Namespace,
+		metav1.ListOptions{Limit: mostEvents, FieldSelector: "involvedObject.uid=" + string(object.GetUID())},
+	)
 	if err != nil {
 		return nil, err
 	}

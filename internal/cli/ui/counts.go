@@ -24,7 +24,11 @@ type look struct {
 
 // looks are the states in the order of bars.
 var looks = []look{
-	{aggregate.NodeDone, "✓", 'd'}, {aggregate.NodeFailed, "✗", 'f'}, {aggregate.NodeRunning, "▶", 'r'}, {aggregate.NodeHeld, "‖", 'h'},
+	{
+		aggregate.NodeDone,
+		"✓",
+		'd',
+	}, {aggregate.NodeFailed, "✗", 'f'}, {aggregate.NodeRunning, "▶", 'r'}, {aggregate.NodeHeld, "‖", 'h'},
 	{aggregate.NodeIdle, "○", 'i'}, {aggregate.NodeWaiting, "·", 'w'}, {aggregate.NodeFutile, "–", 'u'},
 }
 
@@ -97,7 +101,13 @@ func (c counts) Bar() (segments []segment) {
 
 func countsOf(job *v1alpha1.HTCJob) counts {
 	s := job.Status
-	c := counts{Idle: int(s.Idle), Running: int(s.Running), Held: int(s.Held), Done: int(s.Succeeded), Failed: int(s.Failed)}
+	c := counts{
+		Idle:    int(s.Idle),
+		Running: int(s.Running),
+		Held:    int(s.Held),
+		Done:    int(s.Succeeded),
+		Failed:  int(s.Failed),
+	}
 	if !s.Phase.Terminal() { // else they were never sent, or removed
 		c.Waiting = max(0, job.Jobs()-c.Total())
 	}
@@ -105,7 +115,14 @@ func countsOf(job *v1alpha1.HTCJob) counts {
 }
 
 func countsOfNodes(s v1alpha1.NodeCounts) counts {
-	c := counts{Idle: int(s.Idle), Running: int(s.Running), Held: int(s.Held), Done: int(s.Done), Failed: int(s.Failed), Futile: int(s.Futile)}
+	c := counts{
+		Idle:    int(s.Idle),
+		Running: int(s.Running),
+		Held:    int(s.Held),
+		Done:    int(s.Done),
+		Failed:  int(s.Failed),
+		Futile:  int(s.Futile),
+	}
 	c.Waiting = max(0, int(s.Total)-c.Total())
 	return c
 }

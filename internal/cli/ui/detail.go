@@ -18,15 +18,16 @@ type shown struct {
 // show makes the page about an object, as it and what htcd knows of it are now. It looks at q for what of it is wanted.
 type show func(ctx context.Context, r ref, object any, q url.Values) shown
 
-// How often a page about one object is made again: at its changes, and at intervals for what no watch tells (Events, the rows of the ledger). A page
-// that took long to make is made less often.
+// How often a page about one object is made again: at its changes, and at intervals for what no watch tells (Events,
+// the rows of the ledger). A page that took long to make is made less often.
 const (
 	leastPause = 500 * time.Millisecond
 	mostPause  = 5 * time.Second
 	share      = 10 // of the time, a tenth is spent on making it
 )
 
-// detail returns the handlers of a page about objects of a kind: of the whole page, and of its main part whenever that has changed.
+// detail returns the handlers of a page about objects of a kind: of the whole page, and of its main part whenever that
+// has changed.
 func (s *Server) detail(k kind, view string, make show) (whole, live http.HandlerFunc) {
 	find := func(r *http.Request) (ref, any) {
 		to := ref{k, r.PathValue("namespace"), r.PathValue("name")}
@@ -42,7 +43,13 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 			return
 		}
 		p := make(r.Context(), to, object, r.URL.Query())
-		s.page(w, r, view, page{Title: p.title, View: p.view, Live: s.guard.base + "/live" + linkTo(to) + "?" + r.URL.RawQuery}, k)
+		s.page(
+			w,
+			r,
+			view,
+			page{Title: p.title, View: p.view, Live: s.guard.base + "/live" + linkTo(to) + "?" + r.URL.RawQuery},
+			k,
+		)
 	}
 	live = func(w http.ResponseWriter, r *http.Request) {
 		to, object := find(r)
@@ -72,8 +79,16 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 	return whole, live
 }
 
-// next waits for a pause, and then until the object, or whether it is up to date, has changed, or for mostPause. It returns the object as it is then.
-func (s *Server) next(ctx context.Context, to ref, object any, stale string, pause time.Duration, out *events) (any, error) {
+// next waits for a pause, and then until the object, or whether it is up to date, has changed, or for mostPause. It
+// returns the object as it is then.
+func (s *Server) next(
+	ctx context.Context,
+	to ref,
+	object any,
+	stale string,
+	pause time.Duration,
+	out *events,
+) (any, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

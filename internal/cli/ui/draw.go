@@ -113,7 +113,8 @@ func short(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// metric is a line of results, with what a small plot of it is drawn from. The plot is 100 wide, from the least result to the greatest.
+// metric is a line of results, with what a small plot of it is drawn from. The plot is 100 wide, from the least result
+// to the greatest.
 type metric struct {
 	v1alpha1.MetricStatus
 	Deviation        float64

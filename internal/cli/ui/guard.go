@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// guard decides who is answered. Everybody on this machine can connect to the port, and every page that the browser shows can
-// make it send requests there. So a request must
+// guard decides who is answered. Everybody on this machine can connect to the port, and every page that the browser
+// shows can make it send requests there. So a request must
 //
 //   - name this server, by its address or localhost (a name that was rebound to loopback is another Host);
 //   - come from a page of this server, as far as the browser says where it comes from;
@@ -75,7 +75,8 @@ func (g *guard) refused(r *http.Request) string {
 		return "this server answers only as " + strings.Join(g.hosts, " or ")
 	}
 	origin, given := r.Header["Origin"]
-	if given && (len(origin) != 1 || origin[0] != "http://"+r.Host) || !given && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if given && (len(origin) != 1 || origin[0] != "http://"+r.Host) ||
+		!given && r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "the request comes from another page"
 	}
 	return ""
@@ -112,16 +113,29 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 
 const notYours = "htcd ui shows its pages to the browser that first opened the address that it printed. To use another one, end it and start it again."
 
-// enter takes the token. The answer is a page and no redirect: a browser that came here by a link elsewhere would follow that without the
-// cookie, which is SameSite=Strict.
+// enter takes the token. The answer is a page and no redirect: a browser that came here by a link elsewhere would
+// follow that without the cookie, which is SameSite=Strict.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet || !g.take(r.URL.Query().Get("token")) {
 		http.Error(w, notYours, http.StatusForbidden)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: g.cookie, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(
+		w,
+		&http.Cookie{
+			Name:     cookieName,
+			Value:    g.cookie,
+			Path:     g.base + "/",
+			HttpOnly: true,
+			SameSite: http.SameSiteStrictMode,
+		},
+	)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>htcd</title><meta http-equiv="refresh" content="0;url=` + g.base + `/"><p><a href="` + g.base + `/">htcd</a></p></html>`))
+	_, _ = w.Write(
+		[]byte(
+			`<!doctype html><html lang="en"><title>htcd</title><meta http-equiv="refresh" content="0;url=` + g.base + `/"><p><a href="` + g.base + `/">htcd</a></p></html>`,
+		),
+	)
 }
 
 // take reports whether this is the token, for the first time.

@@ -32,7 +32,12 @@ func TestOnlyTheBrowserThatShowedTheTokenIsAnswered(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, send("GET", "/").Code)
 	require.Equal(t, http.StatusForbidden, send("GET", "/?token=guess").Code)
 	require.Equal(t, http.StatusForbidden, send("POST", "/?token="+token).Code)
-	require.Equal(t, http.StatusForbidden, send("GET", "/?token="+token, func(r *http.Request) { r.Host = "evil.example:4711" }).Code, "and the token is not used up")
+	require.Equal(
+		t,
+		http.StatusForbidden,
+		send("GET", "/?token="+token, func(r *http.Request) { r.Host = "evil.example:4711" }).Code,
+		"and the token is not used up",
+	)
 	entered := send("GET", "/?token="+token, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") })
 	require.Equal(t, http.StatusOK, entered.Code, "a link in another page may lead here")
 	require.Equal(t, http.StatusForbidden, send("GET", "/?token="+token).Code, "once")

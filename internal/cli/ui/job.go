@@ -81,10 +81,22 @@ func (s *Server) showJob(ctx context.Context, r ref, object any, q url.Values) s
 		return p
 	}
 	if f.attempts, _, err = all[aggregate.Attempt](ctx, s, r, "log/attempts", nil); err == nil {
-		procs, header, err := all[aggregate.Proc](ctx, s, r, "log/procs", parameters("from", strconv.Itoa(f.from), "limit", strconv.Itoa(mostCells)))
+		procs, header, err := all[aggregate.Proc](
+			ctx,
+			s,
+			r,
+			"log/procs",
+			parameters("from", strconv.Itoa(f.from), "limit", strconv.Itoa(mostCells)),
+		)
 		if f.procs = procs; err == nil {
 			f.attempt = attemptIn(header)
-			f.failed, _, err = all[aggregate.Proc](ctx, s, r, "log/procs", parameters("state", "failed", "limit", strconv.Itoa(mostFailures)))
+			f.failed, _, err = all[aggregate.Proc](
+				ctx,
+				s,
+				r,
+				"log/procs",
+				parameters("state", "failed", "limit", strconv.Itoa(mostFailures)),
+			)
 		}
 		ask(err)
 	}
@@ -109,7 +121,9 @@ func viewOfJob(r ref, f jobFacts, now time.Time) jobView {
 	v := jobView{
 		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, s.Message), Counts: countsOf(job), Facts: factsOf(job),
 		Operations: operationsOf(r, job, job.Spec.Suspend, ended(job), int(s.Failed)),
-		Conditions: tell(s.Conditions), Events: happened(f.events), Attempt: f.attempt, Script: job.Spec.Script.Source, Sorry: f.sorry,
+		Conditions: tell(
+			s.Conditions,
+		), Events: happened(f.events), Attempt: f.attempt, Script: job.Spec.Script.Source, Sorry: f.sorry,
 	}
 	v.Look = lookOfPhase(v.Phase)
 	v.Attempts = timelines(job, f.attempts, f.attempt, now)
@@ -164,9 +178,29 @@ func factsOf(job *v1alpha1.HTCJob) []fact {
 		result = *s.Result
 	}
 	return facts(
-		fact{"Namespace", job.Namespace}, fact{"Jobs", strconv.Itoa(job.Jobs())}, fact{"Image", job.Spec.Script.Image}, fact{"Command", job.Spec.Script.Command},
-		fact{"Each asks for", memory}, fact{"Pool", pool}, fact{"Schedd", s.Schedd}, fact{"Account", s.User}, fact{"Exit code", exit}, fact{"Duration", s.Duration},
-		fact{"Result", result}, fact{"Created", moment(job.CreationTimestamp.Time)}, fact{"Started", momentOf(s.StartedAt)}, fact{"Ended", momentOf(s.CompletionTime)},
+		fact{
+			"Namespace",
+			job.Namespace,
+		},
+		fact{"Jobs", strconv.Itoa(job.Jobs())},
+		fact{"Image", job.Spec.Script.Image},
+		fact{"Command", job.Spec.Script.Command},
+		fact{
+			"Each asks for",
+			memory,
+		},
+		fact{"Pool", pool},
+		fact{"Schedd", s.Schedd},
+		fact{"Account", s.User},
+		fact{"Exit code", exit},
+		fact{"Duration", s.Duration},
+		fact{
+			"Result",
+			result,
+		},
+		fact{"Created", moment(job.CreationTimestamp.Time)},
+		fact{"Started", momentOf(s.StartedAt)},
+		fact{"Ended", momentOf(s.CompletionTime)},
 		fact{"Last confirmed by the schedd", momentOf(s.LastChecked)},
 	)
 }
@@ -227,7 +261,12 @@ func failuresOf(r ref, f jobFacts) (all []failure) {
 	for _, p := range f.failed {
 		x := failure{
 			Who: strconv.Itoa(p.Proc), How: how(p.ExitCode, p.Signal, p.Reason), Message: p.Message, Stderr: p.Stderr,
-			Link: fmt.Sprintf("%s?attempt=%d&proc=%d", linkTo(r), f.attempt, p.Proc), Log: logLink(r, f.attempt, "proc="+strconv.Itoa(p.Proc), "stdout"),
+			Link: fmt.Sprintf(
+				"%s?attempt=%d&proc=%d",
+				linkTo(r),
+				f.attempt,
+				p.Proc,
+			), Log: logLink(r, f.attempt, "proc="+strconv.Itoa(p.Proc), "stdout"),
 		}
 		if x.Message == x.How {
 			x.Message = ""
@@ -248,7 +287,10 @@ func failuresOf(r ref, f jobFacts) (all []failure) {
 		if x.Signal != nil {
 			signal = new(int(*x.Signal))
 		}
-		all = append(all, failure{Who: x.JobID, Item: x.Item, How: how(exit, signal, x.Reason), Message: x.Message, Stderr: x.Stderr})
+		all = append(
+			all,
+			failure{Who: x.JobID, Item: x.Item, How: how(exit, signal, x.Reason), Message: x.Message, Stderr: x.Stderr},
+		)
 	}
 	return all
 }
@@ -271,7 +313,10 @@ func logLink(r ref, attempt int, which, stream string) string {
 func filesOf(r ref, attempt int, files []aggregate.File, which string) (all []file) {
 	for _, f := range files {
 		where := url.Values{"attempt": {strconv.Itoa(attempt)}, "job": {strconv.Itoa(f.Job)}, "path": {f.Path}}
-		all = append(all, file{Path: f.Path, Size: bytesOf(f.Size), Link: "/file" + linkTo(r) + "?" + which + "&" + where.Encode()})
+		all = append(
+			all,
+			file{Path: f.Path, Size: bytesOf(f.Size), Link: "/file" + linkTo(r) + "?" + which + "&" + where.Encode()},
+		)
 	}
 	return all
 }

@@ -34,7 +34,12 @@ func listOf(k kind, c changes, boot string) listView {
 		None: "There are no " + headings[k] + " here, or none that you may see.",
 		Columns: []column{
 			{"Name", "name", "name", "none"}, {"Namespace", "ns", "ns", "none"}, {"Phase", "phase", "phase", "none"},
-			{"Jobs", "counts", "failed", "none"}, {"Of", "of", "", ""}, {"Created", "age", "created", "descending"}, {"Note", "note", "", ""},
+			{
+				"Jobs",
+				"counts",
+				"failed",
+				"none",
+			}, {"Of", "of", "", ""}, {"Created", "age", "created", "descending"}, {"Note", "note", "", ""},
 		},
 	}
 	for _, o := range c.of {

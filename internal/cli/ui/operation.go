@@ -30,7 +30,16 @@ type operation struct {
 // operationsOf returns what can be done to an HTCJob or an HTCWorkflow.
 func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int) []operation {
 	make := func(action, title, explain, line string) operation {
-		return operation{r, action, title, explain, fmt.Sprintf(line, r.Kind, r.Name, r.Namespace), object.GetUID(), object.GetResourceVersion(), action == "delete"}
+		return operation{
+			r,
+			action,
+			title,
+			explain,
+			fmt.Sprintf(line, r.Kind, r.Name, r.Namespace),
+			object.GetUID(),
+			object.GetResourceVersion(),
+			action == "delete",
+		}
 	}
 	var all []operation
 	switch {
@@ -40,12 +49,22 @@ func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int
 		all = append(all, make("resume", "Resume", "What had not ended is sent to HTCondor again.",
 			`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"suspend":false}}'`))
 	case !ended:
-		all = append(all, make("suspend", "Suspend", "Its jobs are removed from HTCondor, those that run included. What has ended stays.",
-			`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"suspend":true}}'`))
+		all = append(
+			all,
+			make("suspend", "Suspend", "Its jobs are removed from HTCondor, those that run included. What has ended stays.",
+				`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"suspend":true}}'`),
+		)
 	default:
 		if failed > 0 && r.Kind == jobs {
-			all = append(all, make("rerun-failed", "Rerun failed", fmt.Sprintf("%s again, as the next attempt. The others stay as they are.", number(failed, "failed job")),
-				`kubectl annotate --overwrite %s %s -n %s htc.cern.ch/rerun=$(date +%%s) htc.cern.ch/rerun-procs=failed`))
+			all = append(
+				all,
+				make(
+					"rerun-failed",
+					"Rerun failed",
+					fmt.Sprintf("%s again, as the next attempt. The others stay as they are.", number(failed, "failed job")),
+					`kubectl annotate --overwrite %s %s -n %s htc.cern.ch/rerun=$(date +%%s) htc.cern.ch/rerun-procs=failed`,
+				),
+			)
 		}
 		rerun := `kubectl annotate --overwrite %s %s -n %s htc.cern.ch/rerun=$(date +%%s)`
 		if r.Kind == jobs {
@@ -53,12 +72,24 @@ func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int
 		}
 		all = append(all, make("rerun", "Rerun", "It runs again, as the next attempt.", rerun))
 	}
-	return append(all, make("delete", "Delete", "Its jobs are removed from HTCondor, and it is deleted with its output.", `kubectl delete %s %s -n %s`))
+	return append(
+		all,
+		make(
+			"delete",
+			"Delete",
+			"Its jobs are removed from HTCondor, and it is deleted with its output.",
+			`kubectl delete %s %s -n %s`,
+		),
+	)
 }
 
-// patch is the merge patch of an action. A rerun is refused if the object has changed since it was shown: the choice may be wrong.
+// patch is the merge patch of an action. A rerun is refused if the object has changed since it was shown: the choice
+// may be wrong.
 func patch(action, version string, now time.Time) ([]byte, error) {
-	annotations := map[string]any{v1alpha1.RerunAnnotation: now.UTC().Format(time.RFC3339Nano), v1alpha1.RerunProcsAnnotation: nil}
+	annotations := map[string]any{
+		v1alpha1.RerunAnnotation:      now.UTC().Format(time.RFC3339Nano),
+		v1alpha1.RerunProcsAnnotation: nil,
+	}
 	switch action {
 	case "suspend", "resume":
 		return json.Marshal(map[string]any{"spec": map[string]any{"suspend": action == "suspend"}})
@@ -119,7 +150,15 @@ func (s *Server) act(ctx context.Context, to ref, action string, uid types.UID, 
 		return fmt.Errorf("%s %s was deleted, and there is another of this name", to.Kind, to.Name)
 	}
 	if to.Kind == jobs {
-		_, err = s.o.Client.HTCJobs(to.Namespace).Patch(ctx, to.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: manager})
+		_, err = s.o.Client.HTCJobs(
+			to.Namespace,
+		).Patch(
+			ctx,
+			to.Name,
+			types.MergePatchType,
+			change,
+			metav1.PatchOptions{FieldManager: manager},
+		)
 	} else {
 		_, err = s.o.Client.Workflows(to.Namespace).Patch(ctx, to.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: manager})
 	}

@@ -133,7 +133,14 @@ func complete(b []byte) int {
 // file sends one file of a job or a node. It is never shown as anything, whatever is in it.
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	to, q := requestedOf(r), r.URL.Query()
-	answer, err := s.o.Output(r.Context(), to.Namespace, to.resource(), to.Name, "log/archive", chosen(q, "proc", "step", "sequence", "attempt"))
+	answer, err := s.o.Output(
+		r.Context(),
+		to.Namespace,
+		to.resource(),
+		to.Name,
+		"log/archive",
+		chosen(q, "proc", "step", "sequence", "attempt"),
+	)
 	if err != nil {
 		s.sorry(w, r, "The file cannot be read", err)
 		return
@@ -164,7 +171,14 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 // archive sends all output of an attempt.
 func (s *Server) archive(w http.ResponseWriter, r *http.Request) {
 	to := requestedOf(r)
-	answer, err := s.o.Output(r.Context(), to.Namespace, to.resource(), to.Name, "log/archive", chosen(r.URL.Query(), "proc", "step", "sequence", "attempt"))
+	answer, err := s.o.Output(
+		r.Context(),
+		to.Namespace,
+		to.resource(),
+		to.Name,
+		"log/archive",
+		chosen(r.URL.Query(), "proc", "step", "sequence", "attempt"),
+	)
 	if err != nil {
 		s.sorry(w, r, "The output cannot be read", err)
 		return

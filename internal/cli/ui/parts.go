@@ -48,7 +48,8 @@ func tell(conditions []metav1.Condition) (all []told) {
 		if t.Word == "" {
 			t.Word = "not known"
 		}
-		t.Bad = !slices.Contains(neutral, c.Type) && (c.Status == metav1.ConditionTrue) == slices.Contains(goodWhenFalse, c.Type)
+		t.Bad = !slices.Contains(neutral, c.Type) &&
+			(c.Status == metav1.ConditionTrue) == slices.Contains(goodWhenFalse, c.Type)
 		all = append(all, t)
 	}
 	slices.SortStableFunc(all, func(a, b told) int { // bad news first

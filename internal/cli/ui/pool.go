@@ -62,7 +62,14 @@ func (s *Server) showPool(_ context.Context, r ref, object any, _ url.Values) sh
 func viewOfPool(r ref, p *v1alpha1.HTCPool, all []version) poolView {
 	s, spec := p.Status, p.Spec
 	shown := rowOf(version{ref: r, object: p})
-	v := poolView{ref: r, Phase: shown.Phase, Look: shown.Look, Note: shown.Note, Counts: shown.Counts, Conditions: tell(s.Conditions)}
+	v := poolView{
+		ref:        r,
+		Phase:      shown.Phase,
+		Look:       shown.Look,
+		Note:       shown.Note,
+		Counts:     shown.Counts,
+		Conditions: tell(s.Conditions),
+	}
 	if words := map[v1alpha1.PoolState]string{
 		v1alpha1.PoolDraining:  "Draining: nothing new is sent; what was sent goes on.",
 		v1alpha1.PoolSuspended: "Suspended: nothing new is sent, and jobs that wait in HTCondor for a slot are on hold. Jobs that run go on.",
@@ -91,7 +98,10 @@ func viewOfPool(r ref, p *v1alpha1.HTCPool, all []version) poolView {
 			v.Waiting = append(v.Waiting, rowOf(o))
 		}
 	}
-	slices.SortFunc(v.Waiting, func(a, b row) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(
+		v.Waiting,
+		func(a, b row) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name)) },
+	)
 	if len(v.Waiting) > mostWaiting {
 		v.Waiting, v.More = v.Waiting[:mostWaiting], len(v.Waiting)-mostWaiting
 	}
@@ -124,7 +134,12 @@ func factsOfPool(p *v1alpha1.HTCPool) []fact {
 	}
 	var all []fact
 	if l := spec.Limits; l != nil {
-		all = append(all, fact{"Jobs of one HTCJob, at most", limit(l.MaxQueue)}, fact{"New jobs in a minute, at most", limit(l.NewPerMinute)}, fact{"Open jobs of a namespace, at most", limit(l.MaxOpenPerNamespace)})
+		all = append(
+			all,
+			fact{"Jobs of one HTCJob, at most", limit(l.MaxQueue)},
+			fact{"New jobs in a minute, at most", limit(l.NewPerMinute)},
+			fact{"Open jobs of a namespace, at most", limit(l.MaxOpenPerNamespace)},
+		)
 		if i := l.IdlePercentOfRunning; i != nil {
 			all = append(all, fact{"Idle jobs, at most", fmt.Sprintf("%d %% of those that run", i.Percent)})
 		}
@@ -133,6 +148,7 @@ func factsOfPool(p *v1alpha1.HTCPool) []fact {
 	if spec.NamespaceSelector != nil {
 		namespaces = metav1.FormatLabelSelector(spec.NamespaceSelector)
 	}
-	return facts(append(all, fact{"Schedds", schedds}, fact{"Collector", spec.Collector}, fact{"For namespaces with", namespaces},
-		fact{"Images", strings.Join(spec.Images, ", ")}, fact{"Placement", string(spec.Placement)})...)
+	return facts(
+		append(all, fact{"Schedds", schedds}, fact{"Collector", spec.Collector}, fact{"For namespaces with", namespaces},
+			fact{"Images", strings.Join(spec.Images, ", ")}, fact{"Placement", string(spec.Placement)})...)
 }

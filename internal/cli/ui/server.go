@@ -67,7 +67,11 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	if err := watch(ctx, s.o.Client, s.o.Namespaces, s.store); err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s.guard.wrap(s.routes()), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := &http.Server{
+		Handler:           s.guard.wrap(s.routes()),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	ready()
 	err := server.Serve(s.listener)
@@ -113,7 +117,11 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-var assetKinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+var assetKinds = map[string]string{
+	".js":  "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
+}
 
 // views are the pages, by the template that has their main part.
 var views = []string{"list", "job", "workflow", "pool", "log", "sorry"}
@@ -127,7 +135,17 @@ func parseTemplates(base string) (map[string]*template.Template, error) {
 		"short": func(t time.Time) string { return moment(t) },
 	}
 	for _, view := range views {
-		t, err := template.New("layout.html").Funcs(functions).ParseFS(assets, "assets/layout.html", "assets/parts.html", "assets/object.html", "assets/"+view+".html")
+		t, err := template.New(
+			"layout.html",
+		).Funcs(
+			functions,
+		).ParseFS(
+			assets,
+			"assets/layout.html",
+			"assets/parts.html",
+			"assets/object.html",
+			"assets/"+view+".html",
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -66,13 +66,20 @@ func TestTroubleIsTold(t *testing.T) {
 func TestItIsKnownThatTheApiserverIsAway(t *testing.T) {
 	s := newStore()
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/apis", Err: errors.New("connect: connection refused")}
-	s.troubled("htcjobs of namespace ns", why(jobs, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), "", nil)))
+	s.troubled(
+		"htcjobs of namespace ns",
+		why(jobs, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), "", nil)),
+	)
 	require.Empty(t, s.stale(), "it has answered")
 	_, more := s.get(ref{})
 	s.troubled("htcjobs of namespace ns", why(jobs, refused))
 	<-more
 	require.Equal(t, "not up to date: the apiserver does not answer", s.stale())
-	require.Equal(t, []string{"htcjobs of namespace ns: the apiserver does not answer: connect: connection refused"}, s.since(jobs, 0).trouble)
+	require.Equal(
+		t,
+		[]string{"htcjobs of namespace ns: the apiserver does not answer: connect: connection refused"},
+		s.since(jobs, 0).trouble,
+	)
 	s.troubled("htcjobs of namespace ns", why(jobs, nil))
 	require.Empty(t, s.stale())
 }

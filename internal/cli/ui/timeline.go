@@ -58,7 +58,11 @@ func timelineOf(a aggregate.Attempt, now time.Time) timeline {
 		end = now
 	}
 	t.Spans = spans(a.Created, end, []mark{
-		{"being sent", aggregate.NodeWaiting, a.Created}, {"waiting for a slot", aggregate.NodeIdle, a.Submitted}, {"running", aggregate.NodeRunning, a.Started},
+		{
+			"being sent",
+			aggregate.NodeWaiting,
+			a.Created,
+		}, {"waiting for a slot", aggregate.NodeIdle, a.Submitted}, {"running", aggregate.NodeRunning, a.Started},
 	})
 	return t
 }
@@ -90,7 +94,16 @@ func spans(begin, end time.Time, marks []mark) (all []span) {
 			}
 		}
 		if until = earliest(latest(until, from), end); until.After(from) {
-			all = append(all, span{m.name, m.state, 100 * float64(from.Sub(begin)) / float64(whole), 100 * float64(until.Sub(from)) / float64(whole), duration.HumanDuration(until.Sub(from))})
+			all = append(
+				all,
+				span{
+					m.name,
+					m.state,
+					100 * float64(from.Sub(begin)) / float64(whole),
+					100 * float64(until.Sub(from)) / float64(whole),
+					duration.HumanDuration(until.Sub(from)),
+				},
+			)
 		}
 		at = until
 	}
@@ -127,7 +140,9 @@ func (t timeline) Words() string {
 func attemptOf(job *v1alpha1.HTCJob) aggregate.Attempt {
 	s := job.Status
 	a := aggregate.Attempt{
-		Attempt: int(s.Attempt), Schedd: s.Schedd, Cluster: int(s.ClusterID), Created: job.CreationTimestamp.Time, Jobs: job.Jobs(),
+		Attempt: int(
+			s.Attempt,
+		), Schedd: s.Schedd, Cluster: int(s.ClusterID), Created: job.CreationTimestamp.Time, Jobs: job.Jobs(),
 		Idle: int(s.Idle), Running: int(s.Running), Held: int(s.Held), Done: int(s.Succeeded), Failed: int(s.Failed),
 	}
 	if s.StartTime != nil {
@@ -154,7 +169,11 @@ func timelines(job *v1alpha1.HTCJob, attempts []aggregate.Attempt, shown int, no
 		}
 		t := timelineOf(a, now)
 		t.Current = a.Attempt == shown
-		if held := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionHeld); a.Attempt == int(job.Status.Attempt) && held != nil && held.Status == "True" {
+		if held := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionHeld); a.Attempt == int(
+			job.Status.Attempt,
+		) &&
+			held != nil &&
+			held.Status == "True" {
 			t.Moments = append(t.Moments, event{"on hold", held.LastTransitionTime.Time})
 		}
 		all = append(all, t)

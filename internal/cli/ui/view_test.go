@@ -45,10 +45,33 @@ const hostile = `<script>alert(1)</script><img src=x onerror=alert(2)>"'` + "\x1
 
 // hostileJob has markup wherever somebody else's text can be.
 func hostileJob() *v1alpha1.HTCJob {
-	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "u", Annotations: map[string]string{v1alpha1.RerunAnnotation: hostile}}}
-	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: hostile, Command: hostile, Source: hostile}, Queue: new(int32(3))}
-	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed, Reason: hostile, Message: hostile, Failed: 1, Succeeded: 2, Attempt: 1, Schedd: hostile, User: hostile,
-		Result: new(hostile), Rerun: hostile, Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}}}
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   "ns",
+			Name:        "a",
+			UID:         "u",
+			Annotations: map[string]string{v1alpha1.RerunAnnotation: hostile},
+		},
+	}
+	job.Spec.Script = v1alpha1.Script{
+		Program: v1alpha1.Program{Image: hostile, Command: hostile, Source: hostile},
+		Queue:   new(int32(3)),
+	}
+	job.Status = v1alpha1.HTCJobStatus{
+		Phase:     v1alpha1.PhaseFailed,
+		Reason:    hostile,
+		Message:   hostile,
+		Failed:    1,
+		Succeeded: 2,
+		Attempt:   1,
+		Schedd:    hostile,
+		User:      hostile,
+		Result: new(
+			hostile,
+		),
+		Rerun:      hostile,
+		Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
+	}
 	return job
 }
 
@@ -59,10 +82,16 @@ func hostileWorkflow() *v1alpha1.HTCWorkflow {
 	}
 	plot := step("plot")
 	plot.Pairing = v1alpha1.PairAll
-	w.Spec = v1alpha1.HTCWorkflowSpec{Sequences: &v1alpha1.Sequences{Count: new(int32(4))}, Steps: []v1alpha1.Step{step("simulate"), step("fit"), plot}, Finally: &v1alpha1.StepWork{Name: "report"}}
+	w.Spec = v1alpha1.HTCWorkflowSpec{
+		Sequences: &v1alpha1.Sequences{Count: new(int32(4))},
+		Steps:     []v1alpha1.Step{step("simulate"), step("fit"), plot},
+		Finally:   &v1alpha1.StepWork{Name: "report"},
+	}
 	w.Status = v1alpha1.HTCWorkflowStatus{
 		Phase: v1alpha1.PhaseRunning, Reason: hostile, Attempt: 1, Schedd: hostile, JobID: []string{hostile}, Nodes: v1alpha1.NodeCounts{Total: 10, Done: 3, Failed: 1, Futile: 1},
-		Sequences: v1alpha1.SequenceCounts{Total: 4}, Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
+		Sequences: v1alpha1.SequenceCounts{
+			Total: 4,
+		}, Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
 		Steps:   []v1alpha1.StepStatus{{Name: "fit", NodeCounts: v1alpha1.NodeCounts{Total: 4, Done: 1, Failed: 1}}},
 		Metrics: []v1alpha1.MetricStatus{{Step: "fit", Metric: hostile, Count: 3, Mean: 2, Variance: 4, Min: 0, Max: 10}},
 	}
@@ -71,9 +100,19 @@ func hostileWorkflow() *v1alpha1.HTCWorkflow {
 
 func hostilePool() *v1alpha1.HTCPool {
 	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
-	p.Spec = v1alpha1.HTCPoolSpec{State: v1alpha1.PoolSuspended, Schedd: hostile, Images: []string{hostile}, Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(50)), MaxOpenPerNamespace: new(int32(40))}}
-	p.Status = v1alpha1.HTCPoolStatus{Open: 45, Running: 20, Held: 25, Namespaces: []v1alpha1.PoolNamespace{{Name: hostile, Open: 40, Waiting: 2}},
-		Conditions: []metav1.Condition{{Type: v1alpha1.PoolAccepting, Reason: hostile, Message: hostile, Status: "False"}}}
+	p.Spec = v1alpha1.HTCPoolSpec{
+		State:  v1alpha1.PoolSuspended,
+		Schedd: hostile,
+		Images: []string{hostile},
+		Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(50)), MaxOpenPerNamespace: new(int32(40))},
+	}
+	p.Status = v1alpha1.HTCPoolStatus{
+		Open:       45,
+		Running:    20,
+		Held:       25,
+		Namespaces: []v1alpha1.PoolNamespace{{Name: hostile, Open: 40, Waiting: 2}},
+		Conditions: []metav1.Condition{{Type: v1alpha1.PoolAccepting, Reason: hostile, Message: hostile, Status: "False"}},
+	}
 	return p
 }
 
@@ -82,16 +121,42 @@ func TestMarkupIsShownAsText(t *testing.T) {
 	require.NoError(t, err)
 	job := hostileJob()
 	r := ref{jobs, "ns", "a"}
-	proc := aggregate.Proc{Proc: 1, State: aggregate.NodeFailed, JobID: hostile, Reason: hostile, Message: hostile, Stderr: hostile, Output: true}
+	proc := aggregate.Proc{
+		Proc:    1,
+		State:   aggregate.NodeFailed,
+		JobID:   hostile,
+		Reason:  hostile,
+		Message: hostile,
+		Stderr:  hostile,
+		Output:  true,
+	}
 	f := jobFacts{
 		job: job, attempt: 1, procs: []aggregate.Proc{proc}, failed: []aggregate.Proc{proc}, one: &proc, sorry: []string{hostile},
-		attempts: []aggregate.Attempt{{Attempt: 1, Cluster: 1, Schedd: hostile, Reason: hostile, Message: hostile, Jobs: 3, Failed: 1}},
-		files:    []aggregate.File{{Job: 1, Path: hostile}},
-		events:   []corev1.Event{{Reason: hostile, Message: hostile, Type: hostile}},
+		attempts: []aggregate.Attempt{
+			{Attempt: 1, Cluster: 1, Schedd: hostile, Reason: hostile, Message: hostile, Jobs: 3, Failed: 1},
+		},
+		files:  []aggregate.File{{Job: 1, Path: hostile}},
+		events: []corev1.Event{{Reason: hostile, Message: hostile, Type: hostile}},
 	}
 	flow, pool := hostileWorkflow(), hostilePool()
-	node := aggregate.Node{Step: "fit", Sequence: new(1), State: aggregate.NodeFailed, JobID: hostile, Reason: hostile, Message: hostile, Stderr: hostile}
-	nodes := workflowFacts{flow: flow, attempt: 1, step: "fit", cells: map[place]aggregate.NodeState{}, files: map[string][]aggregate.File{"fit/job_1": {{Path: hostile}}}, sorry: []string{hostile}, events: f.events}
+	node := aggregate.Node{
+		Step:     "fit",
+		Sequence: new(1),
+		State:    aggregate.NodeFailed,
+		JobID:    hostile,
+		Reason:   hostile,
+		Message:  hostile,
+		Stderr:   hostile,
+	}
+	nodes := workflowFacts{
+		flow:    flow,
+		attempt: 1,
+		step:    "fit",
+		cells:   map[place]aggregate.NodeState{},
+		files:   map[string][]aggregate.File{"fit/job_1": {{Path: hostile}}},
+		sorry:   []string{hostile},
+		events:  f.events,
+	}
 	nodes.take(node)
 	for view, data := range map[string]any{
 		"workflow": viewOfWorkflow(ref{workflows, "ns", "w"}, nodes),
@@ -102,12 +167,21 @@ func TestMarkupIsShownAsText(t *testing.T) {
 		"sorry":    map[string]string{"Title": hostile, "Message": hostile},
 	} {
 		var b bytes.Buffer
-		require.NoError(t, templates[view].Execute(&b, page{Title: hostile, Base: "/base", Server: hostile, View: data}), view)
+		require.NoError(
+			t,
+			templates[view].Execute(&b, page{Title: hostile, Base: "/base", Server: hostile, View: data}),
+			view,
+		)
 		require.Contains(t, b.String(), "&lt;script&gt;alert(1)", view)
 		require.NotContains(t, b.String(), "<script>alert", view)
 		require.NotContains(t, b.String(), "<img", view)
 		require.NotContains(t, b.String(), `onerror=alert(2)>"`, view)
-		require.NotRegexp(t, `<[a-z]+(\s+[a-z-]+(="[^"]*")?)*\s+(style|on[a-z]+)=`, b.String(), view+": the policy forbids these")
+		require.NotRegexp(
+			t,
+			`<[a-z]+(\s+[a-z-]+(="[^"]*")?)*\s+(style|on[a-z]+)=`,
+			b.String(),
+			view+": the policy forbids these",
+		)
 	}
 }
 
@@ -127,7 +201,10 @@ func TestAGridHasALetterForEachJob(t *testing.T) {
 
 func TestATimeLineHasNoSpanOfLessThanNoTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(1_000_000+s), 0) }
-	line := timelineOf(aggregate.Attempt{Attempt: 1, Created: at(0), Submitted: at(10), Started: at(5), Finished: at(110), Ended: at(112)}, at(500))
+	line := timelineOf(
+		aggregate.Attempt{Attempt: 1, Created: at(0), Submitted: at(10), Started: at(5), Finished: at(110), Ended: at(112)},
+		at(500),
+	)
 	require.Equal(t, "being sent for 10s, running for 100s", line.Words(), "the clock of the execute node is behind")
 	line = timelineOf(aggregate.Attempt{Attempt: 1, Created: at(0), Submitted: at(10), Started: at(20)}, at(50))
 	require.Equal(t, "being sent for 10s, waiting for a slot for 10s, running for 30s", line.Words())
@@ -148,8 +225,16 @@ func TestWhatCanBeDoneIsWhatKubectlWouldDo(t *testing.T) {
 	require.Equal(t, []string{"Resume", "Delete"}, titles(true, false, 0))
 	require.Equal(t, []string{"Rerun", "Delete"}, titles(false, true, 0))
 	require.Equal(t, []string{"Rerun failed", "Rerun", "Delete"}, titles(false, true, 2))
-	require.Equal(t, `kubectl patch htcjob a -n ns --type=merge -p '{"spec":{"suspend":true}}'`, operationsOf(ref{jobs, "ns", "a"}, job, false, false, 0)[0].Line)
-	require.Equal(t, `kubectl annotate --overwrite htcjob a -n ns htc.cern.ch/rerun=$(date +%s) htc.cern.ch/rerun-procs=failed`, operationsOf(ref{jobs, "ns", "a"}, job, false, true, 1)[0].Line)
+	require.Equal(
+		t,
+		`kubectl patch htcjob a -n ns --type=merge -p '{"spec":{"suspend":true}}'`,
+		operationsOf(ref{jobs, "ns", "a"}, job, false, false, 0)[0].Line,
+	)
+	require.Equal(
+		t,
+		`kubectl annotate --overwrite htcjob a -n ns htc.cern.ch/rerun=$(date +%s) htc.cern.ch/rerun-procs=failed`,
+		operationsOf(ref{jobs, "ns", "a"}, job, false, true, 1)[0].Line,
+	)
 	job.DeletionTimestamp = &metav1.Time{}
 	require.Empty(t, titles(false, false, 0))
 
@@ -169,7 +254,15 @@ func TestWhatCanBeDoneIsWhatKubectlWouldDo(t *testing.T) {
 }
 
 func TestBadNewsComesFirst(t *testing.T) {
-	all := tell([]metav1.Condition{{Type: "Submitted", Status: "True"}, {Type: "Complete", Status: "False"}, {Type: "Matchable", Status: "False"}, {Type: "Held", Status: "True"}, {Type: "BackendReachable", Status: "Unknown"}})
+	all := tell(
+		[]metav1.Condition{
+			{Type: "Submitted", Status: "True"},
+			{Type: "Complete", Status: "False"},
+			{Type: "Matchable", Status: "False"},
+			{Type: "Held", Status: "True"},
+			{Type: "BackendReachable", Status: "Unknown"},
+		},
+	)
 	require.Equal(t, []string{"Matchable", "Held", "BackendReachable"}, []string{all[0].Type, all[1].Type, all[2].Type})
 	require.Equal(t, "not known", all[2].Word)
 	require.False(t, all[3].Bad || all[4].Bad)
@@ -187,7 +280,11 @@ func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {
 	require.Len(t, d.Boxes, 4)
 	require.Len(t, d.Lines, 2)
 	require.Equal(t, aggregate.NodeFailed, d.Boxes[1].Look.State)
-	require.Equal(t, []string{"1 per sequence", "1 per sequence", "once for all", "at the end"}, []string{d.Boxes[0].Of, d.Boxes[1].Of, d.Boxes[2].Of, d.Boxes[3].Of})
+	require.Equal(
+		t,
+		[]string{"1 per sequence", "1 per sequence", "once for all", "at the end"},
+		[]string{d.Boxes[0].Of, d.Boxes[1].Of, d.Boxes[2].Of, d.Boxes[3].Of},
+	)
 	require.LessOrEqual(t, d.Boxes[3].X+boxWidth, d.Width)
 	w.Spec.Steps[1].Needs = []v1alpha1.Need{}
 	g, err = graph.New(w.Spec)
@@ -196,7 +293,13 @@ func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {
 }
 
 func TestSequencesAreRowsOfTheirSteps(t *testing.T) {
-	f := workflowFacts{flow: hostileWorkflow(), attempt: 2, step: "fit", which: new(1), cells: map[place]aggregate.NodeState{}}
+	f := workflowFacts{
+		flow:    hostileWorkflow(),
+		attempt: 2,
+		step:    "fit",
+		which:   new(1),
+		cells:   map[place]aggregate.NodeState{},
+	}
 	for _, n := range []aggregate.Node{
 		{Step: "simulate", Sequence: new(0), State: aggregate.NodeDone}, {Step: "simulate", Sequence: new(1), State: aggregate.NodeDone}, {Step: "simulate", Sequence: new(1), Index: 1, State: aggregate.NodeHeld},
 		{Step: "fit", Sequence: new(0), State: aggregate.NodeRunning}, {Step: "fit", Sequence: new(1), State: aggregate.NodeFailed}, {Step: "plot", State: aggregate.NodeWaiting},
@@ -234,7 +337,13 @@ func TestAPoolShowsItsLimitsAndWhoWaits(t *testing.T) {
 		j.Status.Phase = phase
 		return version{ref{jobs, "ns", name}, 1, j}
 	}
-	all := []version{job("a", "p", v1alpha1.PhasePending), job("b", "p", v1alpha1.PhaseRunning), job("c", "other", v1alpha1.PhasePending), job("d", "", ""), job("e", "p", "")}
+	all := []version{
+		job("a", "p", v1alpha1.PhasePending),
+		job("b", "p", v1alpha1.PhaseRunning),
+		job("c", "other", v1alpha1.PhasePending),
+		job("d", "", ""),
+		job("e", "p", ""),
+	}
 	v := viewOfPool(ref{pools, "", "p"}, p, all)
 	require.Len(t, v.Waiting, 2)
 	require.Contains(t, v.Note, "Suspended: nothing new is sent")

@@ -72,7 +72,13 @@ type place struct {
 const mostNodes = 50
 
 func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Values) shown {
-	f := workflowFacts{flow: object.(*v1alpha1.HTCWorkflow), attempt: numberIn(q, "attempt", 0), from: numberIn(q, "from", 0), step: q.Get("step"), cells: map[place]aggregate.NodeState{}}
+	f := workflowFacts{
+		flow:    object.(*v1alpha1.HTCWorkflow),
+		attempt: numberIn(q, "attempt", 0),
+		from:    numberIn(q, "from", 0),
+		step:    q.Get("step"),
+		cells:   map[place]aggregate.NodeState{},
+	}
 	if n := numberIn(q, "sequence", -1); n >= 0 {
 		f.which = &n
 	}
@@ -96,7 +102,14 @@ func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Valu
 			p.Set("sequence", strconv.Itoa(*f.which))
 		}
 		// Nodes of which nothing is here yet have none.
-		_, _ = lines(ctx, s, r, "log/files", p, func(one aggregate.File) { f.files[one.Node] = append(f.files[one.Node], one) })
+		_, _ = lines(
+			ctx,
+			s,
+			r,
+			"log/files",
+			p,
+			func(one aggregate.File) { f.files[one.Node] = append(f.files[one.Node], one) },
+		)
 	}
 	return shown{f.flow.Name, viewOfWorkflow(r, f)}
 }
@@ -155,11 +168,18 @@ func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 }
 
 func endedWorkflow(w *v1alpha1.HTCWorkflow) bool {
-	return w.Status.Phase.Terminal() && w.Status.ObservedGeneration >= w.Generation && (w.Rerun() == "" || w.Rerun() == w.Status.Rerun)
+	return w.Status.Phase.Terminal() && w.Status.ObservedGeneration >= w.Generation &&
+		(w.Rerun() == "" || w.Rerun() == w.Status.Rerun)
 }
 
 func sequencesOf(s v1alpha1.SequenceCounts) string {
-	return fmt.Sprintf("%s: %d at work, %d succeeded, %d failed", number(int(s.Total), "sequence"), s.Active, s.Succeeded, s.Failed)
+	return fmt.Sprintf(
+		"%s: %d at work, %d succeeded, %d failed",
+		number(int(s.Total), "sequence"),
+		s.Active,
+		s.Succeeded,
+		s.Failed,
+	)
 }
 
 func factsOfWorkflow(w *v1alpha1.HTCWorkflow) []fact {
@@ -169,9 +189,26 @@ func factsOfWorkflow(w *v1alpha1.HTCWorkflow) []fact {
 		most = strconv.Itoa(int(s.MaxConcurrent))
 	}
 	return facts(
-		fact{"Namespace", w.Namespace}, fact{"Steps", strconv.Itoa(len(w.Spec.Steps))}, fact{"Attempt", strconv.Itoa(int(s.Attempt))}, fact{"Schedd", s.Schedd},
-		fact{"DAGMan's jobs", strings.Join(s.JobID, ", ")}, fact{"At work at once, by a rule", most}, fact{"Failure policy", string(w.Spec.FailurePolicy)},
-		fact{"Resumes from", string(w.Spec.Resume)}, fact{"Created", moment(w.CreationTimestamp.Time)}, fact{"Started", momentOf(s.StartTime)}, fact{"Ended", momentOf(s.CompletionTime)},
+		fact{
+			"Namespace",
+			w.Namespace,
+		},
+		fact{"Steps", strconv.Itoa(len(w.Spec.Steps))},
+		fact{"Attempt", strconv.Itoa(int(s.Attempt))},
+		fact{"Schedd", s.Schedd},
+		fact{
+			"DAGMan's jobs",
+			strings.Join(s.JobID, ", "),
+		},
+		fact{"At work at once, by a rule", most},
+		fact{"Failure policy", string(w.Spec.FailurePolicy)},
+		fact{
+			"Resumes from",
+			string(w.Spec.Resume),
+		},
+		fact{"Created", moment(w.CreationTimestamp.Time)},
+		fact{"Started", momentOf(s.StartTime)},
+		fact{"Ended", momentOf(s.CompletionTime)},
 	)
 }
 

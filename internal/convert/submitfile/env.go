@@ -8,7 +8,8 @@ type Env struct {
 	// ReadFile returns an included file or a table; an error that is fs.ErrNotExist says that there is none.
 	ReadFile func(path string) ([]byte, error)
 
-	// Glob lists the files and directories that a shell's pattern matches, sorted, and directories with a / at their end.
+	// Glob lists the files and directories that a shell's pattern matches, sorted, and directories with a / at their
+	// end.
 	Glob func(pattern string) ([]string, error)
 
 	// Run returns what a command prints: of `queue ... from COMMAND |` and `include command : COMMAND`.

@@ -213,7 +213,9 @@ const maxNested = 20
 
 var errCircle = errors.New("it refers to itself, or functions nest more than 20 deep")
 
-var errRandom = errors.New("the value would be drawn anew at each conversion: write a value, or let the program draw it")
+var errRandom = errors.New(
+	"the value would be drawn anew at each conversion: write a value, or let the program draw it",
+)
 
 // value is what a macro stands for; macros in it are replaced later.
 func (e *expander) value(m macro) (string, error) {

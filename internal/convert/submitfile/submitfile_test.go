@@ -16,7 +16,8 @@ import (
 )
 
 // TestGolden reads job.sub of each archive, beside its other files, and compares the words that the jobs' programs get,
-// and what is said of the file, with `want`; `want25` is what HTCondor 25 makes of it. test/schedd compares the words with those of the real condor_submit.
+// and what is said of the file, with `want`; `want25` is what HTCondor 25 makes of it. test/schedd compares the words
+// with those of the real condor_submit.
 func TestGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)

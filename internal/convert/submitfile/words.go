@@ -82,7 +82,10 @@ func unquote(value string) (raw string, quoted bool, err error) {
 			b.WriteByte('"')
 			i++
 		case i+1 < len(value):
-			return "", true, fmt.Errorf("found %q after the closing double quote: write a double quote twice if it belongs to the value", value[i+1:])
+			return "", true, fmt.Errorf(
+				"found %q after the closing double quote: write a double quote twice if it belongs to the value",
+				value[i+1:],
+			)
 		default:
 			return b.String(), true, nil
 		}

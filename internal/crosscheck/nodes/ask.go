@@ -56,7 +56,12 @@ func constraint(runs []ledger.Run) string {
 }
 
 // askQueue has the queue's answers heard.
-func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, questions []string, hear func(schedd.Job) error) error {
+func (c *Checker) askQueue(
+	ctx context.Context,
+	id schedd.Identity,
+	questions []string,
+	hear func(schedd.Job) error,
+) error {
 	for _, question := range questions {
 		if err := c.Schedd.QueueNodes(ctx, id, question, hear); err != nil {
 			return fmt.Errorf("cross-check queue: %w", err)
@@ -67,7 +72,14 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, questions []
 
 // askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if
 // all these DAGs were compared then, or were sent since.
-func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, since mark, hear func(schedd.Job) error) error {
+func (c *Checker) askHistory(
+	ctx context.Context,
+	id schedd.Identity,
+	all comparisons,
+	runs []ledger.Run,
+	since mark,
+	hear func(schedd.Job) error,
+) error {
 	var unseen []ledger.Run
 	bound := schedd.HistoryBounds{Since: since.Newest}
 	for _, run := range runs {

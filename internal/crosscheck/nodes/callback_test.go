@@ -20,7 +20,14 @@ func TestACallbackMayComeBeforeAnythingElse(t *testing.T) {
 	}
 	intent(ledger.Intent)
 	report := func(number int, jobID string, code, exit int, token string) (r Recorded, err error) {
-		c := notify.Callback{Name: "u1", Namespace: "physics", JobID: jobID, Retcode: code, Stderr: "a\x1b[2Jb\n", Node: &notify.Node{Number: number, Exit: exit}}
+		c := notify.Callback{
+			Name:      "u1",
+			Namespace: "physics",
+			JobID:     jobID,
+			Retcode:   code,
+			Stderr:    "a\x1b[2Jb\n",
+			Node:      &notify.Node{Number: number, Exit: exit},
+		}
 		err = w.book.Write(t.Context(), func(tx *ledger.Tx) (err error) {
 			r, err = Record(tx, c, notify.Hash(token), w.clock)
 			return err
@@ -40,7 +47,12 @@ func TestACallbackMayComeBeforeAnythingElse(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Changed)
 	require.False(t, r.Ask)
-	require.Equal(t, []ledger.NodeState{hasFail, waits}, w.states("u1"), "the DAG may be faster than its submission is recorded")
+	require.Equal(
+		t,
+		[]ledger.NodeState{hasFail, waits},
+		w.states("u1"),
+		"the DAG may be faster than its submission is recorded",
+	)
 	n := w.nodes("u1")[0]
 	require.Equal(t, "92.0", n.JobID())
 	require.Equal(t, "a?[2Jb", n.Stderr)
@@ -76,7 +88,14 @@ func TestTheStandardErrorOfManyIsNotKept(t *testing.T) {
 	w.send("u1", keptStderrs/2+5)
 	w.write(func(tx *ledger.Tx) error {
 		for number := range keptStderrs + 10 {
-			c := notify.Callback{Name: "u1", Namespace: "physics", JobID: fmt.Sprintf("%d.0", 100+number), Retcode: 3, Stderr: "why", Node: &notify.Node{Number: number, Exit: 3}}
+			c := notify.Callback{
+				Name:      "u1",
+				Namespace: "physics",
+				JobID:     fmt.Sprintf("%d.0", 100+number),
+				Retcode:   3,
+				Stderr:    "why",
+				Node:      &notify.Node{Number: number, Exit: 3},
+			}
 			if _, err := Record(tx, c, notify.Hash("the token of u1"), w.clock); err != nil {
 				return err
 			}

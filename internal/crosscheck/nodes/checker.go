@@ -17,8 +17,20 @@ import (
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
 	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	ChangedNodes(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
-	HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+	ChangedNodes(
+		ctx context.Context,
+		id schedd.Identity,
+		constraint string,
+		p schedd.Period,
+		fn func(schedd.Job) error,
+	) error
+	HistoryNodes(
+		ctx context.Context,
+		id schedd.Identity,
+		constraint string,
+		b schedd.HistoryBounds,
+		fn func(schedd.Job) error,
+	) error
 }
 
 // Observer receives the results of checks. Its methods are called by several goroutines.
@@ -99,7 +111,13 @@ func (c *Checker) Refresh(ctx context.Context) error {
 
 // pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A
 // DAG with which something could not be done counts as unread: the others are covered all the same.
-func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) (answered bool, err error) {
+func (c *Checker) pass(
+	ctx context.Context,
+	id schedd.Identity,
+	g backend.Group,
+	l *look,
+	began time.Time,
+) (answered bool, err error) {
 	coverage, started := c.gate.Coverage(g.Target), c.Started(g.Target)
 	l.since = c.mark(g.Target)
 	whole, recent := g.Runs, false
@@ -153,7 +171,11 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	return errors.Join(err, l.unowned)
 }
 
-func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+func (c *Checker) each(
+	ctx context.Context,
+	kind string,
+	ask func(context.Context, schedd.Identity, backend.Group) error,
+) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.OpenDAGs()
@@ -211,7 +233,13 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 	return all, nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) (answered bool, err error) {
+func (c *Checker) checkPart(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	questions []string,
+	l *look,
+) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.readRows(ctx, runs, l, false)
 	if err != nil {

@@ -65,8 +65,19 @@ func (w *world) Repaired(_ ledger.Run, kind crosscheck.Repair, _, is ledger.Node
 // send records a DAG of sequences of two steps, whose own job is cluster 91.
 func (w *world) send(uid string, sequences int) ledger.Run {
 	w.t.Helper()
-	run := ledger.Run{Kind: ledger.Workflows, UID: uid, Attempt: 1, Namespace: "physics", Name: uid, State: ledger.Submitted, Cluster: 91, Procs: 1,
-		TokenHash: notify.Hash("the token of " + uid), Created: w.clock, Submitted: w.clock}
+	run := ledger.Run{
+		Kind:      ledger.Workflows,
+		UID:       uid,
+		Attempt:   1,
+		Namespace: "physics",
+		Name:      uid,
+		State:     ledger.Submitted,
+		Cluster:   91,
+		Procs:     1,
+		TokenHash: notify.Hash("the token of " + uid),
+		Created:   w.clock,
+		Submitted: w.clock,
+	}
 	var nodes []ledger.Place
 	for s := range sequences {
 		nodes = append(nodes, ledger.Place{Sequence: s}, ledger.Place{Step: 1, Sequence: s})
@@ -90,7 +101,15 @@ func (w *world) write(fn func(*ledger.Tx) error) {
 
 // node puts the job of a node into the queue.
 func (w *world) node(uid string, number, cluster int) {
-	w.schedd.Put(schedd.Job{Cluster: cluster, Owner: scheddtest.Robot, Status: schedd.Idle, StageInFinish: 1, Node: schedd.NodeTag{UID: uid, DAG: 1, Number: number}})
+	w.schedd.Put(
+		schedd.Job{
+			Cluster:       cluster,
+			Owner:         scheddtest.Robot,
+			Status:        schedd.Idle,
+			StageInFinish: 1,
+			Node:          schedd.NodeTag{UID: uid, DAG: 1, Number: number},
+		},
+	)
 }
 
 // leaves lets a job end with a code, and leave the queue as DAGMan's nodes do.
@@ -224,7 +243,13 @@ type listening struct {
 	asked func(schedd.HistoryBounds)
 }
 
-func (l listening) HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (l listening) HistoryNodes(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	if b.Limit == 0 {
 		l.asked(b)
 	}
@@ -234,7 +259,15 @@ func (l listening) HistoryNodes(ctx context.Context, id schedd.Identity, constra
 func TestNobodyElsesJobIsANode(t *testing.T) {
 	w := newWorld(t)
 	w.send("u1", 1)
-	w.schedd.Put(schedd.Job{Cluster: 500, Owner: "mallory", Status: schedd.Idle, StageInFinish: 1, Node: schedd.NodeTag{UID: "u1", DAG: 1, Number: 0}})
+	w.schedd.Put(
+		schedd.Job{
+			Cluster:       500,
+			Owner:         "mallory",
+			Status:        schedd.Idle,
+			StageInFinish: 1,
+			Node:          schedd.NodeTag{UID: "u1", DAG: 1, Number: 0},
+		},
+	)
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"))
 	w.node("u1", 0, 92)
@@ -391,7 +424,15 @@ func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
 	w.node("u1", 0, 92)
 	run.Stop = crosscheck.StopDeadline
 	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, "ClusterId == 92", "removed because OtherJobRemoveRequirements fired"))
+	require.NoError(
+		t,
+		w.schedd.Remove(
+			t.Context(),
+			schedd.Identity{},
+			"ClusterId == 92",
+			"removed because OtherJobRemoveRequirements fired",
+		),
+	)
 	w.crosscheck()
 	require.Equal(t, crosscheck.StopDeadline, w.nodes("u1")[0].Reason)
 }

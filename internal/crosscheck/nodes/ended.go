@@ -89,7 +89,10 @@ func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
 			return err
 		}
 	}
-	return c.eachPage(ctx, func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, pageSize) })
+	return c.eachPage(
+		ctx,
+		func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, pageSize) },
+	)
 }
 
 // eachPage writes in transactions of their own until nothing is left.

@@ -50,7 +50,10 @@ func (c *Checker) owned(ctx context.Context, runs []ledger.Run, l *look) (known 
 				known = append(known, run)
 				continue
 			}
-			failed[t], l.unowned = true, errors.Join(l.unowned, fmt.Errorf("whose the nodes of DAG %d of %s/%s are: %w", run.Attempt, run.Namespace, run.Name, err))
+			failed[t], l.unowned = true, errors.Join(
+				l.unowned,
+				fmt.Errorf("whose the nodes of DAG %d of %s/%s are: %w", run.Attempt, run.Namespace, run.Name, err),
+			)
 		}
 		l.noteUnread(run)
 	}

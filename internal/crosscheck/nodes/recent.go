@@ -40,7 +40,12 @@ func (l *look) noteUnread(run ledger.Run) {
 //  3. the queue for unsettled nodes that neither answer showed, by name, and then the history once more for those that left it meanwhile.
 //
 // Any other node is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
-func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
+func (c *Checker) checkRecent(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	l *look,
+) (answered bool, err error) {
 	runs = c.owned(ctx, runs, l)
 	if len(runs) == 0 {
 		return true, nil
@@ -81,7 +86,14 @@ const maxNamedNodes = 4000
 
 // askNamed asks about unsettled nodes of which nothing was heard. Between cross-checks those are left out that may have
 // left the queue.
-func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+func (c *Checker) askNamed(
+	ctx context.Context,
+	id schedd.Identity,
+	all comparisons,
+	runs []ledger.Run,
+	l *look,
+	at time.Time,
+) error {
 	var clusters []int
 	for _, k := range all {
 		for _, n := range k.rows {
@@ -108,7 +120,12 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look) (comparisons, error) {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[keyOf(run)] = &comparison{dag: dag{run: run}, accounts: l.accounts[keyOf(run)], asked: l.since.At, rows: map[int]ledger.Node{}}
+		all[keyOf(run)] = &comparison{
+			dag:      dag{run: run},
+			accounts: l.accounts[keyOf(run)],
+			asked:    l.since.At,
+			rows:     map[int]ledger.Node{},
+		}
 	}
 	var rows []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -131,7 +148,14 @@ func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look)
 
 // hearAll compares the ads of an answer with the rows of their nodes, which are read once it is complete; of the few
 // that need reasons, at once.
-func (c *Checker) hearAll(ctx context.Context, all comparisons, queued bool, at time.Time, l *look, ask func(hear func(schedd.Job) error) error) error {
+func (c *Checker) hearAll(
+	ctx context.Context,
+	all comparisons,
+	queued bool,
+	at time.Time,
+	l *look,
+	ask func(hear func(schedd.Job) error) error,
+) error {
 	var shown []schedd.Job
 	err := ask(func(j schedd.Job) error {
 		if queued {

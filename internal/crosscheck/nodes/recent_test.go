@@ -35,7 +35,15 @@ type pair struct {
 const sequences = 3
 
 func newPair(t *testing.T, seed uint64) *pair {
-	w := &pair{t: t, rand: rand.New(rand.NewPCG(seed, 0)), ours: newWorld(t), reference: newWorld(t), next: 92, ended: map[string]bool{}, job: map[string]map[int]int{}}
+	w := &pair{
+		t:         t,
+		rand:      rand.New(rand.NewPCG(seed, 0)),
+		ours:      newWorld(t),
+		reference: newWorld(t),
+		next:      92,
+		ended:     map[string]bool{},
+		job:       map[string]map[int]int{},
+	}
 	w.schedd = w.ours.schedd
 	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
 	w.schedd.Clock(func() time.Time { return w.ours.clock.Add(w.skew) })
@@ -178,7 +186,10 @@ func (w *pair) event() {
 	case 11: // its callback comes while it runs
 		w.callback(uid, number, code)
 	case 12: // somebody removes it
-		require.NoError(w.t, w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprint("ClusterId == ", cluster), "via condor_rm"))
+		require.NoError(
+			w.t,
+			w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprint("ClusterId == ", cluster), "via condor_rm"),
+		)
 	case 13:
 		w.state(cluster, schedd.Running)
 		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) { j.Status = schedd.Suspended })
@@ -228,7 +239,8 @@ func (w *pair) rows(one *world) (rows []string) {
 	return rows
 }
 
-// hasLeft reports whether the history has a job. If it left once more, the history would be read only back to its second entry.
+// hasLeft reports whether the history has a job. If it left once more, the history would be read only back to its
+// second entry.
 func (w *pair) hasLeft(j schedd.Job) bool {
 	return slices.ContainsFunc(w.schedd.Gone(), func(left schedd.Job) bool { return left.Cluster == j.Cluster })
 }

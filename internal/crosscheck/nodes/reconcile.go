@@ -15,7 +15,12 @@ import (
 // Reconcile compares the nodes of DAGs with the schedds, including those of which HTCondor has confirmed the end, as
 // far as queue or history still know them. It reports every difference in order and repairs the ledger unless dry is
 // set. checked is the number of nodes compared.
-func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(crosscheck.Difference)) (checked int, err error) {
+func (c *Checker) Reconcile(
+	ctx context.Context,
+	runs []ledger.Run,
+	dry bool,
+	found func(crosscheck.Difference),
+) (checked int, err error) {
 	for _, g := range backend.Groups(runs) {
 		n, another := c.reconcileGroup(ctx, g, dry, found)
 		checked, err = checked+n, errors.Join(err, another)
@@ -23,7 +28,12 @@ func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, fo
 	return checked, err
 }
 
-func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool, found func(crosscheck.Difference)) (checked int, err error) {
+func (c *Checker) reconcileGroup(
+	ctx context.Context,
+	g backend.Group,
+	dry bool,
+	found func(crosscheck.Difference),
+) (checked int, err error) {
 	id, err := c.As(ctx, g.Target)
 	if err != nil {
 		return 0, err
@@ -51,7 +61,15 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	return checked, errors.Join(append(errs, l.unowned)...)
 }
 
-func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look, dry bool, found func(crosscheck.Difference)) (answered bool, err error) {
+func (c *Checker) reconcilePart(
+	ctx context.Context,
+	id schedd.Identity,
+	runs []ledger.Run,
+	questions []string,
+	l *look,
+	dry bool,
+	found func(crosscheck.Difference),
+) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.readRows(ctx, runs, l, true)
 	if err != nil {
@@ -75,7 +93,13 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 	return true, errors.Join(errs...)
 }
 
-func (c *Checker) reconcileOne(ctx context.Context, k *comparison, at time.Time, dry bool, found func(crosscheck.Difference)) error {
+func (c *Checker) reconcileOne(
+	ctx context.Context,
+	k *comparison,
+	at time.Time,
+	dry bool,
+	found func(crosscheck.Difference),
+) error {
 	if err := c.tell(ctx, k, at, dry, found); err != nil || dry {
 		return err
 	}
@@ -83,7 +107,13 @@ func (c *Checker) reconcileOne(ctx context.Context, k *comparison, at time.Time,
 }
 
 // tell reports how the rows of a DAG differ from what HTCondor says.
-func (c *Checker) tell(ctx context.Context, k *comparison, at time.Time, dry bool, found func(crosscheck.Difference)) error {
+func (c *Checker) tell(
+	ctx context.Context,
+	k *comparison,
+	at time.Time,
+	dry bool,
+	found func(crosscheck.Difference),
+) error {
 	return k.eachTold(true, func(page []int, absent map[int]bool) error {
 		var changes []change
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -105,7 +135,15 @@ func (c *Checker) tell(ctx context.Context, k *comparison, at time.Time, dry boo
 
 // difference describes a change for humans; those that say nothing new to them are left out.
 func (k *comparison) difference(ch change, absent bool) (d crosscheck.Difference, differs bool) {
-	d = crosscheck.Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: ch.is.JobID(), Was: stateOf(ch.was), Is: stateOf(ch.is), Evidence: crosscheck.NoTrace, Repaired: true}
+	d = crosscheck.Difference{
+		Namespace: k.run.Namespace,
+		Name:      k.run.Name,
+		JobID:     ch.is.JobID(),
+		Was:       stateOf(ch.was),
+		Is:        stateOf(ch.is),
+		Evidence:  crosscheck.NoTrace,
+		Repaired:  true,
+	}
 	switch words := k.heard[ch.was.Number]; {
 	case absent && ch.is.Status == ledger.StatusOpen:
 		d.Is, d.Evidence, d.Repaired = "Absent", crosscheck.NotYetLost, false

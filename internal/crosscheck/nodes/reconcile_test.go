@@ -38,16 +38,52 @@ func TestReconcileShowsAndRepairsNodesThatDiffer(t *testing.T) {
 	w.schedd.Run(104, 0)
 
 	reconcile := func(dry bool) (found []crosscheck.Difference) {
-		checked, err := w.Reconcile(t.Context(), []ledger.Run{run}, dry, func(d crosscheck.Difference) { found = append(found, d) })
+		checked, err := w.Reconcile(
+			t.Context(),
+			[]ledger.Run{run},
+			dry,
+			func(d crosscheck.Difference) { found = append(found, d) },
+		)
 		require.NoError(t, err)
 		require.Equal(t, 6, checked)
 		return found
 	}
 	want := []crosscheck.Difference{
-		{Namespace: "physics", Name: "flow", JobID: "100.0", Was: "Failed (exit code 3)", Is: "Succeeded", Evidence: "node 0 of DAG 1 (first): condor_history: JobStatus 4 (Completed), exit code 0", Repaired: true},
-		{Namespace: "physics", Name: "flow", JobID: "101.0", Was: "Succeeded", Is: "Running", Evidence: "node 1 of DAG 1 (second): condor_q: JobStatus 2 (Running), on slot1@node.test", Repaired: true},
-		{Namespace: "physics", Name: "flow", JobID: "103.0", Was: "Idle", Is: "Absent", Evidence: "node 3 of DAG 1 (second): " + crosscheck.NotYetLost},
-		{Namespace: "physics", Name: "flow", JobID: "104.0", Was: "Waiting", Is: "Running", Evidence: "node 4 of DAG 1 (first): condor_q: JobStatus 2 (Running), on slot1@node.test", Repaired: true},
+		{
+			Namespace: "physics",
+			Name:      "flow",
+			JobID:     "100.0",
+			Was:       "Failed (exit code 3)",
+			Is:        "Succeeded",
+			Evidence:  "node 0 of DAG 1 (first): condor_history: JobStatus 4 (Completed), exit code 0",
+			Repaired:  true,
+		},
+		{
+			Namespace: "physics",
+			Name:      "flow",
+			JobID:     "101.0",
+			Was:       "Succeeded",
+			Is:        "Running",
+			Evidence:  "node 1 of DAG 1 (second): condor_q: JobStatus 2 (Running), on slot1@node.test",
+			Repaired:  true,
+		},
+		{
+			Namespace: "physics",
+			Name:      "flow",
+			JobID:     "103.0",
+			Was:       "Idle",
+			Is:        "Absent",
+			Evidence:  "node 3 of DAG 1 (second): " + crosscheck.NotYetLost,
+		},
+		{
+			Namespace: "physics",
+			Name:      "flow",
+			JobID:     "104.0",
+			Was:       "Waiting",
+			Is:        "Running",
+			Evidence:  "node 4 of DAG 1 (first): condor_q: JobStatus 2 (Running), on slot1@node.test",
+			Repaired:  true,
+		},
 	}
 	before := w.nodes("flow")
 	dry := reconcile(true)

@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// keptStderrs is how many nodes of a DAG the end of the standard error is kept of: of a DAG whose 100,000 nodes all fail it would be 400 MB.
+// keptStderrs is how many nodes of a DAG the end of the standard error is kept of: of a DAG whose 100,000 nodes all
+// fail it would be 400 MB.
 const keptStderrs = 100
 
 // Recorded is what became of a callback.
@@ -26,8 +27,9 @@ type Recorded struct {
 	Ignored string // what is wrong with some of its results
 }
 
-// Record records a node's own report of its start or its end in the caller's transaction. Its errors are notify.ErrUnknownJob and ErrForbidden,
-// and the ledger's. The run may still be an intent: a DAG can be faster than its submission.
+// Record records a node's own report of its start or its end in the caller's transaction. Its errors are
+// notify.ErrUnknownJob and ErrForbidden, and the ledger's. The run may still be an intent: a DAG can be faster than its
+// submission.
 func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (Recorded, error) {
 	run, err := runOf(tx, c, tokenHash)
 	if err != nil {

@@ -16,7 +16,14 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, l *look, full
 	all := make(comparisons, len(runs))
 	var left []pages
 	for _, run := range runs {
-		k := &comparison{dag: dag{run: run}, accounts: l.accounts[keyOf(run)], asked: l.since.At, full: full, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
+		k := &comparison{
+			dag:       dag{run: run},
+			accounts:  l.accounts[keyOf(run)],
+			asked:     l.since.At,
+			full:      full,
+			unchanged: map[int]seen{},
+			rows:      map[int]ledger.Node{},
+		}
 		all[keyOf(run)] = k
 		left = append(left, pages{k.readOwn, 0}, pages{k.readWaiting, 0})
 		if full {
@@ -99,7 +106,11 @@ func (k *comparison) readAll(tx *ledger.Tx, from int) (next int, err error) {
 }
 
 func (k *comparison) readOthers(tx *ledger.Tx, from int) (next int, err error) {
-	page, err := tx.Nodes(k.run.UID, k.run.Attempt, ledger.NodeFilter{Unconfirmed: true, Changed: true, From: from, Limit: pageSize})
+	page, err := tx.Nodes(
+		k.run.UID,
+		k.run.Attempt,
+		ledger.NodeFilter{Unconfirmed: true, Changed: true, From: from, Limit: pageSize},
+	)
 	for _, n := range page {
 		k.rows[n.Number] = n
 		next = n.Number + 1

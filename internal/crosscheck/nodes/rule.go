@@ -54,7 +54,8 @@ func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
 	return n, !same(n, before)
 }
 
-// stands returns the row of a failure, unless HTCondor tells another end than a removal by htcd. Such a removal confirms it.
+// stands returns the row of a failure, unless HTCondor tells another end than a removal by htcd. Such a removal
+// confirms it.
 func stands(failed, is ledger.Proc) ledger.Proc {
 	switch is.Status {
 	case ledger.StatusOpen:
@@ -84,7 +85,8 @@ func miss(n ledger.Node, of dag, doubt crosscheck.Doubt, at time.Time) (ledger.N
 	return n, !same(n, before)
 }
 
-// started changes a row by a job's own report of its start. It names no cluster for it: a node may have none, and HTCondor will show it.
+// started changes a row by a job's own report of its start. It names no cluster for it: a node may have none, and
+// HTCondor will show it.
 func started(n ledger.Node, cluster int, at time.Time) (ledger.Node, bool) {
 	if n.Cluster != 0 && n.Cluster != cluster {
 		return n, false
@@ -157,14 +159,24 @@ func observe(p ledger.Proc, o crosscheck.Observation) ledger.Proc {
 	return is
 }
 
-// turned reports whether a wrapper turns a script's code into another one: that of a success into 0, and 0 into 1 where it is none.
+// turned reports whether a wrapper turns a script's code into another one: that of a success into 0, and 0 into 1 where
+// it is none.
 func turned(status ledger.Status, code, exit int) bool {
-	return code != exit && (status == ledger.StatusSucceeded && exit == 0 || status == ledger.StatusFailed && code == 0 && exit == 1)
+	return code != exit &&
+		(status == ledger.StatusSucceeded && exit == 0 || status == ledger.StatusFailed && code == 0 && exit == 1)
 }
 
 // begun is the row of a node whose job was just learned of.
 func begun(p ledger.Proc, cluster int) ledger.Proc {
-	fresh := ledger.Proc{UID: p.UID, Attempt: p.Attempt, Namespace: p.Namespace, Name: p.Name, Cluster: cluster, Status: ledger.StatusOpen, Changed: p.Changed}
+	fresh := ledger.Proc{
+		UID:       p.UID,
+		Attempt:   p.Attempt,
+		Namespace: p.Namespace,
+		Name:      p.Name,
+		Cluster:   cluster,
+		Status:    ledger.StatusOpen,
+		Changed:   p.Changed,
+	}
 	if p.Cluster == 0 {
 		fresh.Stderr = p.Stderr // its callback came first
 	}

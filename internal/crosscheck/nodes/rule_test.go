@@ -18,7 +18,10 @@ var start = time.Unix(1_800_000_000, 0).UTC()
 
 // waiting is a node of which nothing is known.
 func waiting(deferred bool) ledger.Node {
-	return ledger.Node{Proc: ledger.Proc{UID: "u1", Attempt: 1, Status: ledger.StatusOpen, Changed: start}, Deferred: deferred}
+	return ledger.Node{
+		Proc:     ledger.Proc{UID: "u1", Attempt: 1, Status: ledger.StatusOpen, Changed: start},
+		Deferred: deferred,
+	}
 }
 
 // event changes a node, as something that is heard of it does.
@@ -58,22 +61,35 @@ func killed(cluster, signal int) event {
 }
 
 func removed(cluster int) event {
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "via condor_rm"})
+	return shows(
+		schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "via condor_rm"},
+	)
 }
 
 func stopped(cluster int) event {
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: crosscheck.RemoveReason(crosscheck.StopAborted)})
+	return shows(
+		schedd.Job{
+			Cluster:      cluster,
+			Status:       schedd.Removed,
+			LastStatus:   schedd.Running,
+			RemoveReason: crosscheck.RemoveReason(crosscheck.StopAborted),
+		},
+	)
 }
 
 func says(cluster, code, exit int) event {
 	c := notify.Callback{Retcode: code, Node: &notify.Node{Exit: exit}}
-	return event{fmt.Sprintf("callback of %d: %d, %d", cluster, code, exit), func(n ledger.Node, at time.Time) ledger.Node {
-		n, _ = callback(n, cluster, c, at)
-		return n
-	}}
+	return event{
+		fmt.Sprintf("callback of %d: %d, %d", cluster, code, exit),
+		func(n ledger.Node, at time.Time) ledger.Node {
+			n, _ = callback(n, cluster, c, at)
+			return n
+		},
+	}
 }
 
-// gone is an answer of queue and history that does not show what the row knows of; ended, that it came after the end of the DAG.
+// gone is an answer of queue and history that does not show what the row knows of; ended, that it came after the end of
+// the DAG.
 func gone(ended bool) event {
 	return event{"absence", func(n ledger.Node, at time.Time) ledger.Node {
 		if n.Cluster != 0 {
@@ -146,7 +162,13 @@ func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
 	says := func(j schedd.Job) func(ledger.Node) ledger.Node {
 		return func(n ledger.Node) ledger.Node {
 			j.Cluster, j.Reasoned = 95, true
-			n, _ = word{cluster: 95, says: crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted)}.apply(n, true)
+			n, _ = word{
+				cluster: 95,
+				says:    crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted),
+			}.apply(
+				n,
+				true,
+			)
 			return n
 		}
 	}

@@ -1,5 +1,5 @@
-// Package expiry reads from a credential when it ends: an X.509 certificate or proxy with its chain, or a JSON Web Token. It
-// verifies nothing.
+// Package expiry reads from a credential when it ends: an X.509 certificate or proxy with its chain, or a JSON Web
+// Token. It verifies nothing.
 package expiry
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Of returns the end of a credential: the earliest notAfter of the certificates in a PEM file, or the exp of a JWT. It is
-// not known for anything else, nor for a token without an exp.
+// Of returns the end of a credential: the earliest notAfter of the certificates in a PEM file, or the exp of a JWT. It
+// is not known for anything else, nor for a token without an exp.
 func Of(credential []byte) (at time.Time, known bool) {
 	if at, known = ofCertificates(credential); known {
 		return at, true
@@ -57,7 +57,8 @@ func ofToken(text string) (time.Time, bool) {
 	var claims struct {
 		Expires *float64 `json:"exp"`
 	}
-	if json.Unmarshal(payload, &claims) != nil || claims.Expires == nil || *claims.Expires < 0 || *claims.Expires > mostSeconds {
+	if json.Unmarshal(payload, &claims) != nil || claims.Expires == nil || *claims.Expires < 0 ||
+		*claims.Expires > mostSeconds {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(*claims.Expires), 0), true

@@ -36,7 +36,10 @@ func token(payload string) []byte {
 
 func TestAProxyEndsWithTheFirstOfItsCertificates(t *testing.T) {
 	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: []byte("not read")})
-	chain := bytes.Join([][]byte{certificate(t, end.Add(time.Hour)), key, certificate(t, end), certificate(t, end.Add(time.Minute))}, nil)
+	chain := bytes.Join(
+		[][]byte{certificate(t, end.Add(time.Hour)), key, certificate(t, end), certificate(t, end.Add(time.Minute))},
+		nil,
+	)
 	at, known := expiry.Of(chain)
 	require.True(t, known)
 	require.True(t, at.Equal(end), at)

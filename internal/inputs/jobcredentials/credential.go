@@ -1,11 +1,11 @@
-// Package jobcredentials has the credentials of jobs: it reads them, judges when they end, and serves them to jobs that run, so
-// that each job has them as the Secrets are now. It knows neither HTCondor nor the ledger.
+// Package jobcredentials has the credentials of jobs: it reads them, judges when they end, and serves them to jobs that
+// run, so that each job has them as the Secrets are now. It knows neither HTCondor nor the ledger.
 //
 // # The question
 //
-// GET /credentials/UID/ATTEMPT?have=DIGEST with the header Authorization: Bearer TOKEN. The token is that of one run, derived from
-// the hash of its callbacks' token (Token), so that nothing further is recorded; it is good while the run is active. Each step of a
-// workflow's DAG has a token of its own, for GET /credentials/UID/ATTEMPT/STEP.
+// GET /credentials/UID/ATTEMPT?have=DIGEST with the header Authorization: Bearer TOKEN. The token is that of one run,
+// derived from the hash of its callbacks' token (Token), so that nothing further is recorded; it is good while the run
+// is active. Each step of a workflow's DAG has a token of its own, for GET /credentials/UID/ATTEMPT/STEP.
 //
 // # The answer
 //
@@ -22,8 +22,8 @@
 //
 // # Load
 //
-// An answer about a run is used again for 10 s, and Secrets are read at most every 15 s, however many jobs ask. Jobs ask every
-// 30 s; as there are more of them, less often, so that 1,000 ask per second: 100,000 every 100 s.
+// An answer about a run is used again for 10 s, and Secrets are read at most every 15 s, however many jobs ask. Jobs
+// ask every 30 s; as there are more of them, less often, so that 1,000 ask per second: 100,000 every 100 s.
 package jobcredentials
 
 import (
@@ -79,7 +79,8 @@ const (
 	ReasonEnded    = "CredentialEnded"
 )
 
-// Read returns the content of a credential. What its owner can change, such as one that has ended, is a *jobsecrets.Unusable.
+// Read returns the content of a credential. What its owner can change, such as one that has ended, is a
+// *jobsecrets.Unusable.
 func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string, now time.Time) ([]byte, error) {
 	content, err := secrets.Read(ctx, namespace, c.Secret, c.Key, MaxSize)
 	if err != nil {
@@ -93,14 +94,24 @@ func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string,
 		one, found := login(content, c.Registry)
 		if !found {
 			return nil, &jobsecrets.Unusable{Reason: ReasonUnusable,
-				Message: fmt.Sprintf("the credential %s: the key %s of the Secret %s is no .dockerconfigjson, or has no login for the registry %s of script.image",
-					c.Name, c.Key, c.Secret, c.Registry)}
+				Message: fmt.Sprintf(
+					"the credential %s: the key %s of the Secret %s is no .dockerconfigjson, or has no login for the registry %s of script.image",
+					c.Name,
+					c.Key,
+					c.Secret,
+					c.Registry,
+				)}
 		}
 		return one, nil
 	}
 	if end, known := c.end(content); known && !now.Before(end) {
 		return nil, &jobsecrets.Unusable{Reason: ReasonEnded,
-			Message: fmt.Sprintf("the credential %s, of the Secret %s, ended at %s: renew it", c.Name, c.Secret, end.UTC().Format(time.RFC3339))}
+			Message: fmt.Sprintf(
+				"the credential %s, of the Secret %s, ended at %s: renew it",
+				c.Name,
+				c.Secret,
+				end.UTC().Format(time.RFC3339),
+			)}
 	}
 	return content, nil
 }

@@ -99,7 +99,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case http.StatusMethodNotAllowed:
 		w.Header().Set("Allow", http.MethodGet)
 	}
-	h.log.Debug().Str("from", request.RemoteAddr).Int("status", refused.status).Str("reason", refused.reason).Msg("credentials not sent")
+	h.log.Debug().Str(
+		"from",
+		request.RemoteAddr,
+	).Int(
+		"status",
+		refused.status,
+	).Str(
+		"reason",
+		refused.reason,
+	).Msg(
+		"credentials not sent",
+	)
 	http.Error(w, refused.reason, refused.status)
 }
 

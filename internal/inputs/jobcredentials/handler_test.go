@@ -53,7 +53,12 @@ func (w *world) Read(_ context.Context, namespace, name, key string, _ int) ([]b
 func newWorld() *world {
 	return &world{
 		run: Run{Namespace: "physics", CallbackHash: []byte("hash"), Active: true, Credentials: []Credential{
-			{Name: "eos", Secret: "eos", Key: "keytab", Kind: PlainFile}, {Name: "wlcg", Secret: "wlcg", Key: "token", Kind: BearerToken},
+			{
+				Name:   "eos",
+				Secret: "eos",
+				Key:    "keytab",
+				Kind:   PlainFile,
+			}, {Name: "wlcg", Secret: "wlcg", Key: "token", Kind: BearerToken},
 		}},
 		secrets: map[string]string{"eos/keytab": "\x00keytab\n", "wlcg/token": "token-one"},
 	}
@@ -177,8 +182,16 @@ func TestAJobPulls(t *testing.T) {
 	require.True(t, strings.HasSuffix(out.String(), "\nend\n"))
 	require.ErrorContains(t, pull(server.URL+"/credentials/u/1", "wrong"), "403")
 	require.Empty(t, out.String())
-	require.ErrorContains(t, pull(strings.Replace(server.URL, "https", "http", 1)+"/credentials/u/1", "x"), "not an https URL")
-	require.ErrorContains(t, Pull(t.Context(), server.URL+"/credentials/u/1", "x", nil, 10*time.Second, &out), "certificate")
+	require.ErrorContains(
+		t,
+		pull(strings.Replace(server.URL, "https", "http", 1)+"/credentials/u/1", "x"),
+		"not an https URL",
+	)
+	require.ErrorContains(
+		t,
+		Pull(t.Context(), server.URL+"/credentials/u/1", "x", nil, 10*time.Second, &out),
+		"certificate",
+	)
 }
 
 func TestWhatCannotBeUsedIsNotSent(t *testing.T) {

@@ -10,7 +10,8 @@ const (
 	mostPerSec = 1000             // questions of all jobs
 )
 
-// pace chooses how often jobs ask. Of all that asked during one period each asks once, so their number is known at its end.
+// pace chooses how often jobs ask. Of all that asked during one period each asks once, so their number is known at its
+// end.
 type pace struct {
 	mu       sync.Mutex
 	began    time.Time

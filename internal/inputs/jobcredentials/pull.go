@@ -13,8 +13,8 @@ import (
 // maxAnswer is more than sixteen credentials of the largest size need.
 const maxAnswer = 4 << 20
 
-// Pull asks once, as a job does, and copies the answer to w. roots are the only authorities to trust; nil: the system's. No
-// redirect is followed with the token, and no error contains it.
+// Pull asks once, as a job does, and copies the answer to w. roots are the only authorities to trust; nil: the
+// system's. No redirect is followed with the token, and no error contains it.
 func Pull(ctx context.Context, url, token string, roots *x509.CertPool, timeout time.Duration, w io.Writer) error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

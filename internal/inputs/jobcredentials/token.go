@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Token is the token with which the jobs of a run ask for their credentials. It follows from the hash of the run's token for
-// callbacks, which is in the ledger; the other token does not follow from it.
+// Token is the token with which the jobs of a run ask for their credentials. It follows from the hash of the run's
+// token for callbacks, which is in the ledger; the other token does not follow from it.
 func Token(callbackHash []byte) string {
 	return base64.RawURLEncoding.EncodeToString(keyed(callbackHash, "htcd credentials"))
 }

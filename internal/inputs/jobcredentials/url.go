@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// URL returns where the jobs of an attempt ask for their credentials, beside the URL of callbacks; empty if that is not https: a job asks by
-// nothing else.
+// URL returns where the jobs of an attempt ask for their credentials, beside the URL of callbacks; empty if that is not
+// https: a job asks by nothing else.
 func URL(callback, uid string, attempt int) string {
 	u, err := url.Parse(callback)
 	if err != nil || u.Scheme != "https" {

@@ -37,7 +37,8 @@ const (
 // betweenLooks is how often the ends are looked at.
 const betweenLooks = 30 * time.Second
 
-// warnBefore is how long before its end a credential should have been renewed. Tokens are valid for minutes, proxies for hours.
+// warnBefore is how long before its end a credential should have been renewed. Tokens are valid for minutes, proxies
+// for hours.
 var warnBefore = map[Kind]time.Duration{X509Proxy: time.Hour, BearerToken: 5 * time.Minute}
 
 // Watch watches the ends of credentials. Set its fields before its first use.
@@ -130,7 +131,10 @@ func (w *Watch) judge(ctx context.Context, holder Holder) (Freshness, error) {
 	for _, c := range holder.Credentials {
 		content, err := c.Read(ctx, w.Secrets, holder.Namespace, w.Now())
 		if e, ok := errors.AsType[*jobsecrets.Unusable](err); ok {
-			return Freshness{Reason: e.Reason, Message: fmt.Sprintf("credential %s: %s; jobs that run keep the one they have", c.Name, e.Message)}, nil
+			return Freshness{
+				Reason:  e.Reason,
+				Message: fmt.Sprintf("credential %s: %s; jobs that run keep the one they have", c.Name, e.Message),
+			}, nil
 		}
 		if err != nil {
 			return Freshness{}, err
@@ -153,7 +157,11 @@ func (w *Watch) judge(ctx context.Context, holder Holder) (Freshness, error) {
 		says = "nothing is known of the ends of the credentials"
 	}
 	if !w.Served {
-		return Freshness{true, ReasonNotRenewed, says + "; jobs keep those that they were sent with, because htcd renews them by https only and its --callback-url is not https"}, nil
+		return Freshness{
+			true,
+			ReasonNotRenewed,
+			says + "; jobs keep those that they were sent with, because htcd renews them by https only and its --callback-url is not https",
+		}, nil
 	}
 	return Freshness{true, ReasonValid, says}, nil
 }

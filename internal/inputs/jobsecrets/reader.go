@@ -1,5 +1,6 @@
-// Package jobsecrets reads Secrets whose owners have marked them for jobs. RBAC cannot select by label, so htcd may read
-// Secrets only in namespaces whose owners bound the ClusterRole htcd-job-secrets, and of those it uses only marked ones.
+// Package jobsecrets reads Secrets whose owners have marked them for jobs. RBAC cannot select by label, so htcd may
+// read Secrets only in namespaces whose owners bound the ClusterRole htcd-job-secrets, and of those it uses only marked
+// ones.
 package jobsecrets
 
 import (
@@ -62,7 +63,8 @@ type answer struct {
 	version string
 }
 
-// NewReader returns a Reader. accounts are the names of Secrets that hold accounts: they are never read, whatever their label.
+// NewReader returns a Reader. accounts are the names of Secrets that hold accounts: they are never read, whatever their
+// label.
 func NewReader(client typedcorev1.SecretsGetter, accounts []string) *Reader {
 	return &Reader{client: client, accounts: accounts, now: time.Now, known: map[string]answer{}}
 }
@@ -81,7 +83,14 @@ func (r *Reader) Read(ctx context.Context, namespace, name, key string, most int
 	case !ok:
 		return nil, unusable(ReasonNoKey, "the Secret %s has no key %s", name, key)
 	case len(value) > most:
-		return nil, unusable(ReasonTooLarge, "the key %s of the Secret %s has %d bytes, and at most %d are allowed", key, name, len(value), most)
+		return nil, unusable(
+			ReasonTooLarge,
+			"the key %s of the Secret %s has %d bytes, and at most %d are allowed",
+			key,
+			name,
+			len(value),
+			most,
+		)
 	}
 	return value, nil
 }
@@ -98,7 +107,11 @@ func (r *Reader) Version(ctx context.Context, namespace, name string) (string, e
 // MayName refuses the names of Secrets that hold accounts.
 func (r *Reader) MayName(name string) error {
 	if slices.Contains(r.accounts, name) {
-		return unusable(ReasonAccount, "the Secret %s holds an account of the pool, which no job may have: name another one", name)
+		return unusable(
+			ReasonAccount,
+			"the Secret %s holds an account of the pool, which no job may have: name another one",
+			name,
+		)
 	}
 	return nil
 }
@@ -154,7 +167,14 @@ func (r *Reader) ask(ctx context.Context, namespace, name string) (a answer) {
 	case err != nil:
 		a.err = fmt.Errorf("read the Secret %s: %w", name, err)
 	case !marked(secret):
-		a.err = unusable(ReasonNotMarked, "the Secret %s is not marked for jobs: kubectl -n %s label secret %s %s=true", name, namespace, name, Label)
+		a.err = unusable(
+			ReasonNotMarked,
+			"the Secret %s is not marked for jobs: kubectl -n %s label secret %s %s=true",
+			name,
+			namespace,
+			name,
+			Label,
+		)
 	default:
 		a.data, a.version = secret.Data, string(secret.UID)+"/"+secret.ResourceVersion
 	}

@@ -25,7 +25,13 @@ func secret(name, label string) *corev1.Secret {
 }
 
 func TestOnlyMarkedSecretsAreRead(t *testing.T) {
-	client := fake.NewClientset(secret("marked", "true"), secret("other", "false"), secret("kinit-secret", "true"), secret("denied", "true"), secret("broken", "true"))
+	client := fake.NewClientset(
+		secret("marked", "true"),
+		secret("other", "false"),
+		secret("kinit-secret", "true"),
+		secret("denied", "true"),
+		secret("broken", "true"),
+	)
 	client.PrependReactor("get", "secrets", func(a k8stesting.Action) (bool, runtime.Object, error) {
 		switch a.(k8stesting.GetAction).GetName() {
 		case "denied":

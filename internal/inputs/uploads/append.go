@@ -62,13 +62,25 @@ func (s *Store) take(at *space, digest string, offset int64) (*part, Upload, err
 	p := at.parts[digest]
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, u, refuse(http.StatusNotFound, metav1.StatusReasonNotFound, "upload %s was not begun: say its size first", u.Name)
+		return nil, u, refuse(
+			http.StatusNotFound,
+			metav1.StatusReasonNotFound,
+			"upload %s was not begun: say its size first",
+			u.Name,
+		)
 	case err != nil || u.Whole:
 		return nil, u, err
 	case p.busy:
 		return nil, u, busy(u.Name)
 	case u.Offset != offset:
-		return nil, u, refuse(http.StatusConflict, metav1.StatusReasonConflict, "upload %s has %d bytes: go on there, and not at %d", u.Name, u.Offset, offset)
+		return nil, u, refuse(
+			http.StatusConflict,
+			metav1.StatusReasonConflict,
+			"upload %s has %d bytes: go on there, and not at %d",
+			u.Name,
+			u.Offset,
+			offset,
+		)
 	}
 	p.busy = true
 	return p, u, nil
@@ -137,8 +149,16 @@ func (s *Store) finish(at *space, digest string, p *part, f *os.File) error {
 	path := filepath.Join(at.dir, p.name)
 	if sum := fmt.Sprintf("%x", p.sum.Sum(nil)); sum != digest {
 		at.forget(digest)
-		return errors.Join(os.Remove(path), invalid("the %d bytes that came have the digest %s%s, and not %s: upload the file again, and leave it alone meanwhile",
-			p.size, Prefix, sum, digest))
+		return errors.Join(
+			os.Remove(path),
+			invalid(
+				"the %d bytes that came have the digest %s%s, and not %s: upload the file again, and leave it alone meanwhile",
+				p.size,
+				Prefix,
+				sum,
+				digest,
+			),
+		)
 	}
 	// Jobs get it as a link, with this mode. Nobody else reaches it: the directory is htcd's.
 	if err := errors.Join(f.Chmod(0o644), f.Sync()); err != nil {

@@ -262,12 +262,25 @@ func (s *Store) create(at *space, namespace, digest string, size int64) error {
 	const instead = "htcd upload --list shows them, htcd upload --delete removes one that nothing names, and they go with the HTCJobs and HTCWorkflows that name them"
 	switch {
 	case s.Quota.Bytes > 0 && want.Bytes > s.Quota.Bytes:
-		return refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
+		return refuse(
+			http.StatusForbidden,
+			metav1.StatusReasonForbidden,
 			"with %d MiB more, the uploads of namespace %s would have more than the %d MiB that it may have (--upload-quota), beside %d MiB that it has: %s",
-			mib(size), namespace, s.Quota.Bytes>>20, mib(at.used.Bytes), instead)
+			mib(size),
+			namespace,
+			s.Quota.Bytes>>20,
+			mib(at.used.Bytes),
+			instead,
+		)
 	case s.Quota.Files > 0 && want.Files > s.Quota.Files:
-		return refuse(http.StatusForbidden, metav1.StatusReasonForbidden,
-			"namespace %s has %d uploads, as many as it may have (--upload-files): %s; or pack files into one", namespace, at.used.Files, instead)
+		return refuse(
+			http.StatusForbidden,
+			metav1.StatusReasonForbidden,
+			"namespace %s has %d uploads, as many as it may have (--upload-files): %s; or pack files into one",
+			namespace,
+			at.used.Files,
+			instead,
+		)
 	}
 	if err := s.fits(namespace, size); err != nil {
 		return err
@@ -276,7 +289,11 @@ func (s *Store) create(at *space, namespace, digest string, size int64) error {
 		return err
 	}
 	p := &part{name: partName(digest, size), size: size, sum: sha256.New()}
-	f, err := os.OpenFile(filepath.Join(at.dir, p.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- of checked names
+	f, err := os.OpenFile(
+		filepath.Join(at.dir, p.name),
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		0o600,
+	) // #nosec G304 -- of checked names
 	if err != nil {
 		return noRoom(err)
 	}
@@ -305,7 +322,12 @@ func (s *Store) fits(namespace string, size int64) error {
 func (s *Store) book(namespace string, size int64) (*output.Booking, error) {
 	booking, _, err := s.Shares.BookAll(namespace, output.FileRoom(size))
 	if err == nil && booking == nil {
-		err = full(fmt.Sprintf("%d MiB do not fit on htcd's volume, beside what stays free (--keep-free) and what others may take", mib(size)))
+		err = full(
+			fmt.Sprintf(
+				"%d MiB do not fit on htcd's volume, beside what stays free (--keep-free) and what others may take",
+				mib(size),
+			),
+		)
 	}
 	return booking, err
 }
@@ -345,14 +367,25 @@ func (s *Store) Delete(namespace, name string) error {
 		return err
 	}
 	if len(users) > 0 {
-		return refuse(http.StatusConflict, metav1.StatusReasonConflict, "upload %s is an input of %s: delete that, and the upload goes with the last that names it",
-			name, strings.Join(users[:min(len(users), 5)], ", "))
+		return refuse(
+			http.StatusConflict,
+			metav1.StatusReasonConflict,
+			"upload %s is an input of %s: delete that, and the upload goes with the last that names it",
+			name,
+			strings.Join(users[:min(len(users), 5)], ", "),
+		)
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	u, err := s.stands(at, digest)
 	if errors.Is(err, fs.ErrNotExist) {
-		return refuse(http.StatusNotFound, metav1.StatusReasonNotFound, "there is no upload %s in namespace %s", name, namespace)
+		return refuse(
+			http.StatusNotFound,
+			metav1.StatusReasonNotFound,
+			"there is no upload %s in namespace %s",
+			name,
+			namespace,
+		)
 	}
 	if err != nil {
 		return err
@@ -389,8 +422,8 @@ func busy(name string) error {
 const (
 	// Kept is how long one stays that nothing names, finished or not, since it was last asked for or added to.
 	Kept = 24 * time.Hour
-	// settles is how long a whole one is left alone after it was asked for: the object that is about to name it may take
-	// so long to be seen.
+	// settles is how long a whole one is left alone after it was asked for: the object that is about to name it may
+	// take so long to be seen.
 	settles = 5 * time.Minute
 )
 

@@ -28,7 +28,11 @@ func LookupHTCWorkflows(c *v1alpha1.Client, cached cache.Store, watched string) 
 }
 
 // lookup asks the apiserver for what the cache does not have: it may have been created a moment ago.
-func lookup[O metav1.Object](cached cache.Store, watched string, get func(ctx context.Context, namespace, name string) (O, error)) Lookup[O] {
+func lookup[O metav1.Object](
+	cached cache.Store,
+	watched string,
+	get func(ctx context.Context, namespace, name string) (O, error),
+) Lookup[O] {
 	return func(ctx context.Context, namespace, name string) (object O, there bool, err error) {
 		stored, there, err := cached.GetByKey(namespace + "/" + name)
 		if err != nil {

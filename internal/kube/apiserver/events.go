@@ -15,15 +15,31 @@ import (
 type Events[O runtime.Object] struct{ Recorder events.EventRecorder }
 
 func (e Events[O]) Normal(object O, reason, message string) {
-	e.Recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
+	e.Recorder.Eventf(
+		object,
+		nil,
+		corev1.EventTypeNormal,
+		reason,
+		"Run",
+		"%s",
+		lifecycle.Shorten(message, lifecycle.MaxNote),
+	)
 }
 
 func (e Events[O]) Warning(object O, reason, message string) {
-	e.Recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
+	e.Recorder.Eventf(
+		object,
+		nil,
+		corev1.EventTypeWarning,
+		reason,
+		"Run",
+		"%s",
+		lifecycle.Shorten(message, lifecycle.MaxNote),
+	)
 }
 
-// eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at once
-// and delay the statuses, which users wait for.
+// eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at
+// once and delay the statuses, which users wait for.
 const eventsAtOnce = 2
 
 // PacedEvents is an EventSink that passes a few writes at a time to another.

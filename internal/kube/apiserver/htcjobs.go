@@ -24,7 +24,11 @@ func (o HTCJobs) RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) erro
 	return o.of(job.Namespace).removeFinalizer(ctx, job)
 }
 
-func (o HTCJobs) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+func (o HTCJobs) SetStatus(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	status v1alpha1.HTCJobStatus,
+) (*v1alpha1.HTCJob, error) {
 	return o.of(job.Namespace).setStatus(ctx, job, status)
 }
 

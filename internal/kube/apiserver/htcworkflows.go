@@ -23,7 +23,11 @@ func (o HTCWorkflows) RemoveFinalizer(ctx context.Context, w *v1alpha1.HTCWorkfl
 	return o.of(w.Namespace).removeFinalizer(ctx, w)
 }
 
-func (o HTCWorkflows) SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+func (o HTCWorkflows) SetStatus(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	status v1alpha1.HTCWorkflowStatus,
+) (*v1alpha1.HTCWorkflow, error) {
 	return o.of(w.Namespace).setStatus(ctx, w, status)
 }
 

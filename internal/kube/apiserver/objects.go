@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// objects changes objects of one kind and namespace in the apiserver. Every patch names the UID, so it cannot change a younger object of
-// the same name.
+// objects changes objects of one kind and namespace in the apiserver. Every patch names the UID, so it cannot change a
+// younger object of the same name.
 type objects[O metav1.Object] struct {
 	client interface {
 		Get(ctx context.Context, name string, opts metav1.GetOptions) (O, error)
@@ -43,8 +43,8 @@ func (o objects[O]) removeFinalizer(ctx context.Context, object O) error {
 	return err
 }
 
-// setFinalizers replaces the whole list and names the version it was read from, so that nobody else's finalizer is lost.
-// The first try uses the cached version, which is usually the present one.
+// setFinalizers replaces the whole list and names the version it was read from, so that nobody else's finalizer is
+// lost. The first try uses the cached version, which is usually the present one.
 func (o objects[O]) setFinalizers(ctx context.Context, object O, change func([]string) []string) (O, error) {
 	var patched O
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -72,7 +72,10 @@ func (o objects[O]) setFinalizers(ctx context.Context, object O, change func([]s
 func (o objects[O]) current(ctx context.Context, object O) (O, error) {
 	current, err := o.client.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err == nil && current.GetUID() != object.GetUID() {
-		return current, apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource(o.resource).GroupResource(), object.GetName())
+		return current, apierrors.NewNotFound(
+			v1alpha1.GroupVersion.WithResource(o.resource).GroupResource(),
+			object.GetName(),
+		)
 	}
 	return current, err
 }
@@ -91,7 +94,10 @@ func (o objects[O]) setStatus(ctx context.Context, object O, status any) (O, err
 
 func (o objects[O]) delete(ctx context.Context, object O) error {
 	return o.client.Delete(ctx, object.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())},
+		Preconditions: &metav1.Preconditions{
+			UID:             new(object.GetUID()),
+			ResourceVersion: new(object.GetResourceVersion()),
+		},
 		PropagationPolicy: new(metav1.DeletePropagationBackground),
 	})
 }

@@ -43,8 +43,8 @@ const (
 	apart = time.Second
 	// regularly there is a pass without news, and Argo hears how far steps are, as often as from its own agent.
 	regularly = 10 * time.Second
-	// leaving is how long a plugin that was told to end still looks for steps that are over. Argo ends it with the workflow,
-	// a moment before or after it takes the steps out. Kubernetes grants 30 s.
+	// leaving is how long a plugin that was told to end still looks for steps that are over. Argo ends it with the
+	// workflow, a moment before or after it takes the steps out. Kubernetes grants 30 s.
 	leaving = 20 * time.Second
 )
 
@@ -98,7 +98,8 @@ func (a *Agent) tell() {
 	}
 }
 
-// pass compares the steps with their HTCJobs once, and creates, deletes and reports. An agent that was told to end only deletes.
+// pass compares the steps with their HTCJobs once, and creates, deletes and reports. An agent that was told to end only
+// deletes.
 func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error) {
 	set, err := a.cluster.tasks(ctx)
 	if apierrors.IsNotFound(err) {
@@ -127,7 +128,13 @@ func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error
 
 // gather reads what the decision depends on. An HTCJob that is not in the cache may be younger than that.
 func (a *Agent) gather(ctx context.Context, set *taskSet, run workflow) (situation, error) {
-	s := situation{Workflow: run, Jobs: map[string]*v1alpha1.HTCJob{}, Reported: set.Status.Nodes, Refused: a.refused, Now: a.now()}
+	s := situation{
+		Workflow: run,
+		Jobs:     map[string]*v1alpha1.HTCJob{},
+		Reported: set.Status.Nodes,
+		Refused:  a.refused,
+		Now:      a.now(),
+	}
 	maps.DeleteFunc(s.Reported, func(node string, _ report) bool { return run.Over[node] })
 	for _, object := range a.jobs.List() {
 		job := object.(*v1alpha1.HTCJob)

@@ -55,9 +55,9 @@ func newCluster(config *rest.Config, namespace, workflow string) (cluster, error
 	return cluster{namespace: namespace, workflow: workflow, argo: objects, jobs: jobs.HTCJobs(namespace)}, nil
 }
 
-// run reads the workflow's identity, and what of it is over: a controller that may not write the task set's status, as with the roles of
-// Argo 3.6's own manifests, never takes steps out of the task set. The workflow has no start before Argo's controller has written that,
-// which may be after the task set.
+// run reads the workflow's identity, and what of it is over: a controller that may not write the task set's status, as
+// with the roles of Argo 3.6's own manifests, never takes steps out of the task set. The workflow has no start before
+// Argo's controller has written that, which may be after the task set.
 func (c cluster) run(ctx context.Context) (workflow, error) {
 	object, err := c.argo.Resource(workflows).Namespace(c.namespace).Get(ctx, c.workflow, metav1.GetOptions{})
 	if err != nil {
@@ -81,7 +81,13 @@ func (c cluster) run(ctx context.Context) (workflow, error) {
 	if is.Status.StartedAt == nil {
 		return workflow{}, fmt.Errorf("the Workflow %s has not been started", c.workflow)
 	}
-	w := workflow{Name: c.workflow, UID: string(object.GetUID()), Started: is.Status.StartedAt.Time, Completed: is.Status.Phase.over(), Over: map[string]bool{}}
+	w := workflow{
+		Name:      c.workflow,
+		UID:       string(object.GetUID()),
+		Started:   is.Status.StartedAt.Time,
+		Completed: is.Status.Phase.over(),
+		Over:      map[string]bool{},
+	}
 	for id, node := range is.Status.Nodes {
 		w.Over[id] = node.Phase.over()
 	}

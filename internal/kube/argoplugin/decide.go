@@ -88,7 +88,10 @@ func (s situation) step(t task, name string, job, leaving *v1alpha1.HTCJob) (cre
 	case job == nil:
 		return true, report{}
 	case !s.Workflow.owns(job) || job.Annotations[nodeAnnotation] != t.Node:
-		return false, report{Phase: errored, Message: "there is an HTCJob " + name + " already, which is not of this workflow"}
+		return false, report{
+			Phase:   errored,
+			Message: "there is an HTCJob " + name + " already, which is not of this workflow",
+		}
 	case job.DeletionTimestamp != nil:
 		return false, report{Phase: failed, Message: "HTCJob " + name + " was deleted"}
 	}
@@ -105,12 +108,12 @@ func (w workflow) owns(job *v1alpha1.HTCJob) bool {
 	return false
 }
 
-// maxOver is the number of ends in a task set that Argo has not taken out yet. With their messages and results they must fit beside the steps into what
-// etcd stores of an object.
+// maxOver is the number of ends in a task set that Argo has not taken out yet. With their messages and results they
+// must fit beside the steps into what etcd stores of an object.
 const maxOver = 40
 
-// urgent returns the reports to be written now: ends first, as far as there is room for them; how far a step is only if it is time for that, or
-// it is the first that Argo hears of it.
+// urgent returns the reports to be written now: ends first, as far as there is room for them; how far a step is only if
+// it is time for that, or it is the first that Argo hears of it.
 func urgent(all, reported map[string]report, progress bool) map[string]report {
 	room := maxOver
 	for _, r := range reported {

@@ -72,7 +72,14 @@ func TestDecide(t *testing.T) {
 		"a retried workflow waits for what still runs of the first": {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(later, "a")}, deletes: 1, phase: pending, message: "HTCJob " + jobName(later, step("a")) + " of an earlier try is being removed"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := situation{Workflow: pi, Tasks: c.tasks, Jobs: map[string]*v1alpha1.HTCJob{}, Reported: map[string]report{}, Refused: map[string]refusal{}, Now: now}
+			s := situation{
+				Workflow: pi,
+				Tasks:    c.tasks,
+				Jobs:     map[string]*v1alpha1.HTCJob{},
+				Reported: map[string]report{},
+				Refused:  map[string]refusal{},
+				Now:      now,
+			}
 			for _, job := range c.jobs {
 				s.Jobs[job.Name] = job
 			}

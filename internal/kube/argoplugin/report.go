@@ -53,7 +53,8 @@ const nameParameter = "name"
 
 // created reports whether the step has had an HTCJob.
 func (r report) created() bool {
-	return r.Outputs != nil && slices.ContainsFunc(r.Outputs.Parameters, func(p parameter) bool { return p.Name == nameParameter && p.Value != "" })
+	return r.Outputs != nil &&
+		slices.ContainsFunc(r.Outputs.Parameters, func(p parameter) bool { return p.Name == nameParameter && p.Value != "" })
 }
 
 // same reports whether two reports agree.
@@ -95,7 +96,8 @@ func reportOf(job *v1alpha1.HTCJob, now time.Time) report {
 	return is
 }
 
-// outputsOf returns the same parameters for every step that is over, whether it has succeeded or not: other steps may refer to each of them.
+// outputsOf returns the same parameters for every step that is over, whether it has succeeded or not: other steps may
+// refer to each of them.
 func outputsOf(job *v1alpha1.HTCJob, over bool) *outputs {
 	is := &outputs{Parameters: []parameter{{nameParameter, job.Name}}}
 	if !over {
@@ -117,7 +119,14 @@ func outputsOf(job *v1alpha1.HTCJob, over bool) *outputs {
 	if len(s.Failures) > 0 {
 		stderr = s.Failures[0].Stderr
 	}
-	is.Parameters = append(is.Parameters, parameter{"phase", string(s.Phase)}, parameter{"reason", s.Reason}, parameter{"message", s.Message},
-		parameter{"exitCode", exitCode}, parameter{"stderr", stderr}, parameter{"result", result})
+	is.Parameters = append(
+		is.Parameters,
+		parameter{"phase", string(s.Phase)},
+		parameter{"reason", s.Reason},
+		parameter{"message", s.Message},
+		parameter{"exitCode", exitCode},
+		parameter{"stderr", stderr},
+		parameter{"result", result},
+	)
 	return is
 }

@@ -27,7 +27,14 @@ func asksForResult(job *v1alpha1.HTCJob) { job.Spec.Result = "stdout" }
 func isFetched(job *v1alpha1.HTCJob)     { job.Status.OutputFetched = true }
 func notSent(job *v1alpha1.HTCJob)       { job.Status.CompletionTime = nil }
 func outputLost(job *v1alpha1.HTCJob) {
-	job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: lifecycle.ReasonGivenUp, Message: "gone"}}
+	job.Status.Conditions = []metav1.Condition{
+		{
+			Type:    v1alpha1.ConditionOutputFetched,
+			Status:  metav1.ConditionFalse,
+			Reason:  lifecycle.ReasonGivenUp,
+			Message: "gone",
+		},
+	}
 }
 
 func TestWhenAStepIsOver(t *testing.T) {
@@ -59,8 +66,19 @@ func TestAFailureHasOutputs(t *testing.T) {
 	require.Equal(t, "7.0: exit code 3: no number", is.Message)
 	require.Equal(t, "3", *is.Outputs.ExitCode)
 	require.Nil(t, is.Outputs.Result)
-	require.Equal(t, []parameter{{"name", job.Name}, {"phase", "Failed"}, {"reason", "JobsFailed"}, {"message", "7.0: exit code 3: no number"},
-		{"exitCode", "3"}, {"stderr", "no number\n"}, {"result", ""}}, is.Outputs.Parameters)
+	require.Equal(
+		t,
+		[]parameter{
+			{"name", job.Name},
+			{"phase", "Failed"},
+			{"reason", "JobsFailed"},
+			{"message", "7.0: exit code 3: no number"},
+			{"exitCode", "3"},
+			{"stderr", "no number\n"},
+			{"result", ""},
+		},
+		is.Outputs.Parameters,
+	)
 }
 
 // In a loop Argo reads them as JSON and gives up the workflow if it cannot.

@@ -59,7 +59,8 @@ func (t template) task(node string) task {
 // maxName leaves names short enough for labels.
 const maxName = 63
 
-// jobName depends on the step and on the start of its workflow alone, so that the HTCJob is found again after a restart. No two steps share one.
+// jobName depends on the step and on the start of its workflow alone, so that the HTCJob is found again after a
+// restart. No two steps share one.
 func jobName(w workflow, t task) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", w.UID, w.Started.Unix(), t.Node))
 	hash := hex.EncodeToString(sum[:5])

@@ -41,7 +41,12 @@ func TestArgosAgentIsAnswered(t *testing.T) {
 		"nonsense is refused":                              {"template.execute", "secret", `{`, 400, "unexpected EOF\n"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/api/v1/"+c.path, strings.NewReader(c.body))
+			request, err := http.NewRequestWithContext(
+				t.Context(),
+				"POST",
+				server.URL+"/api/v1/"+c.path,
+				strings.NewReader(c.body),
+			)
 			require.NoError(t, err)
 			request.Header.Set("Authorization", "Bearer "+c.token)
 			answer, err := server.Client().Do(request)

@@ -14,7 +14,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// watch keeps the workflow's HTCJobs in a store, and calls tell when one of them, or the task set, has changed in a way that matters.
+// watch keeps the workflow's HTCJobs in a store, and calls tell when one of them, or the task set, has changed in a way
+// that matters.
 func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, synced []cache.InformerSynced) {
 	ours := labels.SelectorFromSet(labels.Set{workflowLabel: c.workflow}).String()
 	this := fields.OneTermEqualSelector("metadata.name", c.workflow).String()
@@ -67,7 +68,8 @@ func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, sync
 	return jobs, synced
 }
 
-// matters reports whether a change of an HTCJob can change what Argo is told at once. How far it is, Argo hears regularly.
+// matters reports whether a change of an HTCJob can change what Argo is told at once. How far it is, Argo hears
+// regularly.
 func matters(before, after *v1alpha1.HTCJob) bool {
 	return before.Status.Phase != after.Status.Phase || before.Status.OutputFetched != after.Status.OutputFetched ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// DOT draws the steps in the language of Graphviz. Steps that the status does not count are drawn with how many nodes they
-// have; sequences is 0 if nobody knows yet how many there are.
+// DOT draws the steps in the language of Graphviz. Steps that the status does not count are drawn with how many nodes
+// they have; sequences is 0 if nobody knows yet how many there are.
 func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) string {
 	counted := map[v1alpha1.StepName]v1alpha1.NodeCounts{}
 	for _, s := range status {

@@ -9,8 +9,18 @@ import (
 )
 
 func TestTheStepsAreDrawn(t *testing.T) {
-	g := made(t, finally(steps(step("generate"), step("simulate", each(4), pulls("generate", "events.root")), step("check", needs("generate")), step("plot", all, needs("simulate"))),
-		v1alpha1.StepWork{Name: "report"}))
+	g := made(
+		t,
+		finally(
+			steps(
+				step("generate"),
+				step("simulate", each(4), pulls("generate", "events.root")),
+				step("check", needs("generate")),
+				step("plot", all, needs("simulate")),
+			),
+			v1alpha1.StepWork{Name: "report"},
+		),
+	)
 	require.Equal(t, `digraph "scan" {
   node [shape=box, style=filled, fillcolor=white, fontname=sans];
   "generate" [label="generate\n50 nodes", fillcolor=white];
@@ -46,7 +56,10 @@ func TestWhatAFileSaysCannotLeaveItsQuotes(t *testing.T) {
 }
 
 func TestTheNodesOfAListedGraphAreDrawn(t *testing.T) {
-	g, err := read(listed(steps(step("a"), step("b")), []v1alpha1.GraphNode{node("one", "a"), node("two", "b")}, edge("one", "two")), nil)
+	g, err := read(
+		listed(steps(step("a"), step("b")), []v1alpha1.GraphNode{node("one", "a"), node("two", "b")}, edge("one", "two")),
+		nil,
+	)
 	require.NoError(t, err)
 	dot := g.DOT("x", 1, nil)
 	require.Contains(t, dot, `n0 [label="one\na"]`)

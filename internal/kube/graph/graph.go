@@ -96,7 +96,11 @@ func (g *Graph) add() (number map[v1alpha1.StepName]int, err error) {
 		number[s.Name] = i
 		step := Step{StepWork: s.StepWork, All: s.Pairing == v1alpha1.PairAll, Each: 1, maxFailures: s.MaxFailures}
 		if s.MaxFailures != nil && s.ForEach == nil && !g.Listed() {
-			return nil, fmt.Errorf("spec.steps[%d].maxFailures: it is about several jobs, and the step %q has one in each sequence: add forEach, or write sequences.complete or alwaysSucceed instead", i, s.Name)
+			return nil, fmt.Errorf(
+				"spec.steps[%d].maxFailures: it is about several jobs, and the step %q has one in each sequence: add forEach, or write sequences.complete or alwaysSucceed instead",
+				i,
+				s.Name,
+			)
 		}
 		if s.ForEach != nil {
 			step.Indexed, step.Each = true, max(int(s.ForEach.Count), len(s.ForEach.Items))
@@ -124,7 +128,11 @@ func (g *Graph) need(number map[v1alpha1.StepName]int) error {
 			k, known := number[name]
 			switch {
 			case need.Wrong != "":
-				return fmt.Errorf("spec.steps[%d].needs: expected a step's name, or {step: NAME, by: [VARIABLE], outcome: Any}, found %s", i, need.Wrong)
+				return fmt.Errorf(
+					"spec.steps[%d].needs: expected a step's name, or {step: NAME, by: [VARIABLE], outcome: Any}, found %s",
+					i,
+					need.Wrong,
+				)
 			case !known:
 				return fmt.Errorf("spec.steps[%d].needs: %w", i, g.unknown(name))
 			case k == i:
@@ -176,7 +184,11 @@ func (g *Graph) mark(number map[v1alpha1.StepName]int) error {
 			case !known:
 				return fmt.Errorf("spec.throttle.together[%d]: %w", n, g.unknown(name))
 			case g.Steps[k].MaxJobs > 0:
-				return fmt.Errorf("spec.throttle.together[%d]: the step %q has a limit already, and DAGMan knows one for each: leave it out here or there", n, name)
+				return fmt.Errorf(
+					"spec.throttle.together[%d]: the step %q has a limit already, and DAGMan knows one for each: leave it out here or there",
+					n,
+					name,
+				)
 			}
 			g.Steps[k].MaxJobs, g.Steps[k].Category = int(shared.MaxJobs), fmt.Sprintf("t%d", n)
 		}

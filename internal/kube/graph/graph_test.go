@@ -145,9 +145,25 @@ func TestAPullLiesAtItsPathOrAtThePlaceOfEachNode(t *testing.T) {
 	require.Equal(t, []Pull{{From: 1, Path: "two", Several: true}, {From: 0, Path: "one"}}, g.Steps[2].Pulls)
 	require.Equal(t, []Pull{{From: 2, Path: "three", Several: true, Earlier: true}}, g.Steps[3].Pulls)
 	require.Equal(t, []Pull{{From: 3, Path: "four"}, {From: 0, Path: "one", Earlier: true}}, g.Steps[4].Pulls)
-	require.Equal(t, []Pull{{From: 3, Path: "four", Earlier: true}, {From: 4, Path: "five", Several: true, Earlier: true}}, g.Steps[5].Pulls)
+	require.Equal(
+		t,
+		[]Pull{{From: 3, Path: "four", Earlier: true}, {From: 4, Path: "five", Several: true, Earlier: true}},
+		g.Steps[5].Pulls,
+	)
 
-	require.Equal(t, []Node{{Step: 2, Sequence: 1}, {Step: 2, Sequence: 4}}, g.Sources(Node{Step: 3, Sequence: AllSequences}, g.Steps[3].Pulls[0], []int{1, 4}))
-	require.Equal(t, []Node{{Step: 0, Sequence: 4}}, g.Sources(Node{Step: 4, Sequence: 4}, g.Steps[4].Pulls[1], []int{1, 4}))
-	require.Equal(t, []Node{{Step: 3, Sequence: AllSequences}}, g.Sources(Node{Step: 5, Sequence: AllSequences}, g.Steps[5].Pulls[0], []int{1, 4}))
+	require.Equal(
+		t,
+		[]Node{{Step: 2, Sequence: 1}, {Step: 2, Sequence: 4}},
+		g.Sources(Node{Step: 3, Sequence: AllSequences}, g.Steps[3].Pulls[0], []int{1, 4}),
+	)
+	require.Equal(
+		t,
+		[]Node{{Step: 0, Sequence: 4}},
+		g.Sources(Node{Step: 4, Sequence: 4}, g.Steps[4].Pulls[1], []int{1, 4}),
+	)
+	require.Equal(
+		t,
+		[]Node{{Step: 3, Sequence: AllSequences}},
+		g.Sources(Node{Step: 5, Sequence: AllSequences}, g.Steps[5].Pulls[0], []int{1, 4}),
+	)
 }

@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// Kept returns which nodes of a DAG need not run again: those that were done before, as every node before them was. One that another pulls
-// from is kept only if what is pulled can still be had from it.
+// Kept returns which nodes of a DAG need not run again: those that were done before, as every node before them was. One
+// that another pulls from is kept only if what is pulled can still be had from it.
 func (g *Graph) Kept(nodes []Node, done []bool, has func(from Node, path string) bool) []bool {
 	kept := slices.Clone(done)
 	for changed := true; changed; {

@@ -9,7 +9,12 @@ import (
 func TestNodesThatWereDoneAreKept(t *testing.T) {
 	g := &Graph{Steps: []Step{{}, {Pulls: []Pull{{From: 0, Path: "f"}}}, {}}}
 	// 0 and 1 are before 2, which pulls from 0; 3 comes after 2.
-	nodes := []Node{{Step: 0}, {Step: 2}, {Step: 1, Parents: []int{0, 1}, Pulls: [][]int{{0}}}, {Step: 2, Parents: []int{2}}}
+	nodes := []Node{
+		{Step: 0},
+		{Step: 2},
+		{Step: 1, Parents: []int{0, 1}, Pulls: [][]int{{0}}},
+		{Step: 2, Parents: []int{2}},
+	}
 	const yes, no = true, false
 	for name, c := range map[string]struct {
 		done []bool

@@ -24,7 +24,11 @@ func (g *Graph) list() error {
 	}
 	for i, r := range g.spec.Rules {
 		if r.Action != v1alpha1.ActionFinish {
-			return fmt.Errorf("spec.rules[%d]: %s is about sequences, and with spec.graph there are none: leave it out", i, r.Action)
+			return fmt.Errorf(
+				"spec.rules[%d]: %s is about sequences, and with spec.graph there are none: leave it out",
+				i,
+				r.Action,
+			)
 		}
 	}
 	for _, n := range g.spec.Graph.Nodes { // those of tables are counted when they are read
@@ -72,7 +76,10 @@ func (g *Graph) link() error {
 		}
 		before, after := strings.Fields(values[columnParents]), strings.Fields(values[columnChildren])
 		if links += len(before) * len(after); links > MostLinks {
-			return fmt.Errorf("spec.graph: the nodes depend on each other in more than %d ways, which is what a workflow may have: let a node between them gather what is before it", MostLinks)
+			return fmt.Errorf(
+				"spec.graph: the nodes depend on each other in more than %d ways, which is what a workflow may have: let a node between them gather what is before it",
+				MostLinks,
+			)
 		}
 		for _, child := range after {
 			for _, parent := range before {
@@ -88,7 +95,10 @@ func (g *Graph) link() error {
 		g.parents[i], g.loose[i] = sorted(g.parents[i]), sorted(g.loose[i])
 		if before[i] = g.parents[i]; len(g.loose[i]) > 0 {
 			// An edge that asks for a success asks for more.
-			g.loose[i] = slices.DeleteFunc(g.loose[i], func(p int) bool { _, strict := slices.BinarySearch(g.parents[i], p); return strict })
+			g.loose[i] = slices.DeleteFunc(
+				g.loose[i],
+				func(p int) bool { _, strict := slices.BinarySearch(g.parents[i], p); return strict },
+			)
 			before[i] = slices.Concat(g.parents[i], g.loose[i])
 		}
 	}
@@ -146,7 +156,11 @@ func acyclic(names []string, before [][]int) error {
 	if len(path) > len(words) {
 		words = append(words, fmt.Sprintf("%d others", len(path)-len(words)))
 	}
-	return fmt.Errorf("spec.graph: no node of a cycle could ever run: %s, which needs %s", strings.Join(words, ", which needs "), words[0])
+	return fmt.Errorf(
+		"spec.graph: no node of a cycle could ever run: %s, which needs %s",
+		strings.Join(words, ", which needs "),
+		words[0],
+	)
 }
 
 // listed returns the nodes of spec.graph.

@@ -57,8 +57,17 @@ func table(configMap string) v1alpha1.ItemsFrom {
 
 func TestNodesAndEdgesAreAnyGraph(t *testing.T) {
 	// Steps alternate, which no graph of steps could say.
-	s := listed(steps(step("a", pulls("a", "out"), pulls("b", "out")), step("b")),
-		[]v1alpha1.GraphNode{node("one", "a"), node("two", "b"), node("three", "a")}, edge("one", "two"), edge("one two", "three"), edge("two", "three"))
+	s := listed(
+		steps(step("a", pulls("a", "out"), pulls("b", "out")), step("b")),
+		[]v1alpha1.GraphNode{
+			node("one", "a"),
+			node("two", "b"),
+			node("three", "a"),
+		},
+		edge("one", "two"),
+		edge("one two", "three"),
+		edge("two", "three"),
+	)
 	s.Finally = &v1alpha1.StepWork{Name: "f", Pull: []v1alpha1.Pull{{From: "a", Path: "out"}}}
 	g, err := read(s, nil)
 	require.NoError(t, err)
@@ -80,8 +89,15 @@ func TestNodesAndEdgesAreAnyGraph(t *testing.T) {
 
 func TestNodesAndEdgesMayStandInTables(t *testing.T) {
 	s := steps(step("a"), step("b"))
-	s.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes"), table("more")}, EdgesFrom: []v1alpha1.ItemsFrom{table("edges")}}
-	maps := map[string]string{"nodes": "node,step,SEED\nx,a,1\ny,a,2\n", "more": `[{"node": "z", "step": "b"}]`, "edges": "parents,children\nx y,z\n"}
+	s.Graph = &v1alpha1.Graph{
+		NodesFrom: []v1alpha1.ItemsFrom{table("nodes"), table("more")},
+		EdgesFrom: []v1alpha1.ItemsFrom{table("edges")},
+	}
+	maps := map[string]string{
+		"nodes": "node,step,SEED\nx,a,1\ny,a,2\n",
+		"more":  `[{"node": "z", "step": "b"}]`,
+		"edges": "parents,children\nx y,z\n",
+	}
 	g, err := read(s, maps)
 	require.NoError(t, err)
 	nodes := g.Nodes(0, Outcome{Sequences: []int{0}})
@@ -100,7 +116,10 @@ func TestAMistakeInNodesAndEdgesIsNamed(t *testing.T) {
 	repeating := listed(steps(step("a")), two)
 	repeating.Rules = []v1alpha1.Rule{{Action: v1alpha1.ActionRepeat}}
 	inTables := steps(step("a"))
-	inTables.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes")}, EdgesFrom: []v1alpha1.ItemsFrom{table("edges")}}
+	inTables.Graph = &v1alpha1.Graph{
+		NodesFrom: []v1alpha1.ItemsFrom{table("nodes")},
+		EdgesFrom: []v1alpha1.ItemsFrom{table("edges")},
+	}
 	for what, c := range map[string]struct {
 		spec  spec
 		maps  map[string]string
@@ -138,7 +157,10 @@ func TestAConfigMapThatCannotBeReadIsTold(t *testing.T) {
 func TestAHundredThousandNodesAndAMillionEdgesAreTheMost(t *testing.T) {
 	chain := func(n int, edges ...string) error {
 		s := steps(step("a"))
-		s.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes")}, EdgesFrom: []v1alpha1.ItemsFrom{table("edges")}}
+		s.Graph = &v1alpha1.Graph{
+			NodesFrom: []v1alpha1.ItemsFrom{table("nodes")},
+			EdgesFrom: []v1alpha1.ItemsFrom{table("edges")},
+		}
 		var nodes, before strings.Builder
 		nodes.WriteString("node,step\n")
 		before.WriteString("parents,children\n" + strings.Join(edges, ""))
@@ -158,6 +180,9 @@ func TestAHundredThousandNodesAndAMillionEdgesAreTheMost(t *testing.T) {
 		fmt.Fprintf(&wide, " n%d", i)
 		fmt.Fprintf(&after, " n%d", i+1_001)
 	}
-	require.EqualError(t, chain(3_000, wide.String()+","+after.String()+"\n"),
-		"spec.graph: the nodes depend on each other in more than 1000000 ways, which is what a workflow may have: let a node between them gather what is before it")
+	require.EqualError(
+		t,
+		chain(3_000, wide.String()+","+after.String()+"\n"),
+		"spec.graph: the nodes depend on each other in more than 1000000 ways, which is what a workflow may have: let a node between them gather what is before it",
+	)
 }

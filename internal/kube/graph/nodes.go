@@ -25,8 +25,8 @@ type Outcome struct {
 	Failed    []int // steps for all sequences of which a node has failed or is futile
 }
 
-// Nodes returns the nodes of a level's DAG: sequence by sequence, and then those for all. What cannot run after such an outcome is
-// left out.
+// Nodes returns the nodes of a level's DAG: sequence by sequence, and then those for all. What cannot run after such an
+// outcome is left out.
 func (g *Graph) Nodes(level int, o Outcome) []Node {
 	if g.Listed() && !g.Steps[g.Levels[level][0]].Final {
 		return g.listed()
@@ -69,7 +69,8 @@ func (g *Graph) FutileSteps(o Outcome) []bool {
 		for _, i := range level { // each after those that it needs
 			s := g.Steps[i]
 			futile[i] = slices.ContainsFunc(s.Needs, func(k int) bool {
-				return !s.loose[k] && (futile[k] || slices.Contains(o.Failed, k) || s.All && !g.Steps[k].All && len(o.Sequences) == 0)
+				return !s.loose[k] &&
+					(futile[k] || slices.Contains(o.Failed, k) || s.All && !g.Steps[k].All && len(o.Sequences) == 0)
 			})
 		}
 	}

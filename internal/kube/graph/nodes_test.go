@@ -41,7 +41,13 @@ func TestNodesForAllAreNumberedLast(t *testing.T) {
 }
 
 func TestWhatCanNoLongerRunIsLeftOut(t *testing.T) {
-	g := made(t, finally(steps(step("a"), step("b", all), step("c"), step("d", all, needs("b")), step("e", all, needs("c"))), v1alpha1.StepWork{Name: "f"}))
+	g := made(
+		t,
+		finally(
+			steps(step("a"), step("b", all), step("c"), step("d", all, needs("b")), step("e", all, needs("c"))),
+			v1alpha1.StepWork{Name: "f"},
+		),
+	)
 	require.Equal(t, [][]int{{0}, {1, 2, 3}, {4}, {5}}, g.Levels)
 	names := func(level int, o Outcome) (names []string) {
 		for _, n := range g.Nodes(level, o) {
@@ -68,7 +74,10 @@ func TestAFailureMakesAllThatComesAfterItFutile(t *testing.T) {
 }
 
 func TestTotalsAreThoseOfAllNodes(t *testing.T) {
-	g := made(t, finally(steps(step("a"), step("b", each(4)), step("c", all, each(3)), step("d")), v1alpha1.StepWork{Name: "f"}))
+	g := made(
+		t,
+		finally(steps(step("a"), step("b", each(4)), step("c", all, each(3)), step("d")), v1alpha1.StepWork{Name: "f"}),
+	)
 	require.Equal(t, []int{10, 40, 3, 10, 1}, g.Totals(10))
 	require.Equal(t, 6, g.PerSequence())
 	o := Outcome{Sequences: span(0, 10)}
@@ -84,18 +93,40 @@ func TestTotalsAreThoseOfAllNodes(t *testing.T) {
 func TestTooMuchIsRefused(t *testing.T) {
 	g := made(t, steps(step("a"), step("b")))
 	require.NoError(t, g.Check(50_000))
-	require.EqualError(t, g.Check(50_001), "spec.sequences: with 50001 sequences there are 100002 nodes, 50001 of them those of the step \"a\", and a workflow may have 100000: make it several HTCWorkflows")
+	require.EqualError(
+		t,
+		g.Check(50_001),
+		"spec.sequences: with 50001 sequences there are 100002 nodes, 50001 of them those of the step \"a\", and a workflow may have 100000: make it several HTCWorkflows",
+	)
 	g = made(t, steps(step("a", each(1000)), step("b", each(1000))))
 	require.NoError(t, g.Check(1))
-	require.EqualError(t, g.Check(2), `the nodes depend on each other in 2000000 ways, 2000000 of them those of the step "b", and a workflow may have 1000000: let a step with pairing All, or one without forEach, gather what is before it`)
+	require.EqualError(
+		t,
+		g.Check(2),
+		`the nodes depend on each other in 2000000 ways, 2000000 of them those of the step "b", and a workflow may have 1000000: let a step with pairing All, or one without forEach, gather what is before it`,
+	)
 }
 
 func TestTheNodesOfTheLargestWorkflowAreInOrder(t *testing.T) {
-	g := made(t, steps(step("a"), step("b", pulls("a", "f")), step("c", needs("a")), step("d", needs("b", "c")), step("e", all, pulls("d", "g"))))
+	g := made(
+		t,
+		steps(
+			step("a"),
+			step("b", pulls("a", "f")),
+			step("c", needs("a")),
+			step("d", needs("b", "c")),
+			step("e", all, pulls("d", "g")),
+		),
+	)
 	require.NoError(t, g.Check(24_999))
 	nodes := g.Nodes(0, Outcome{Sequences: span(0, 24_999)})
 	require.Len(t, nodes, 99_996)
 	for i, n := range nodes {
-		require.Falsef(t, slices.ContainsFunc(n.Parents, func(p int) bool { return p >= i || nodes[p].Sequence != n.Sequence }), "node %d", i)
+		require.Falsef(
+			t,
+			slices.ContainsFunc(n.Parents, func(p int) bool { return p >= i || nodes[p].Sequence != n.Sequence }),
+			"node %d",
+			i,
+		)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// order returns the steps so that each comes after those that it needs, otherwise in their own order. finally is not among them.
+// order returns the steps so that each comes after those that it needs, otherwise in their own order. finally is not
+// among them.
 func (g *Graph) order() ([]int, error) {
 	var order []int
 	placed := make([]bool, len(g.Steps))

@@ -17,7 +17,12 @@ const byNumber = "HTCPROCID"
 func (g *Graph) pairable(i, k int, by []string) error {
 	s, from := &g.Steps[i], g.Steps[k]
 	if s.All != from.All {
-		return fmt.Errorf("by pairs jobs of one sequence, and only one of %q and %q runs in each sequence: write %q alone", from.Name, s.Name, from.Name)
+		return fmt.Errorf(
+			"by pairs jobs of one sequence, and only one of %q and %q runs in each sequence: write %q alone",
+			from.Name,
+			s.Name,
+			from.Name,
+		)
 	}
 	for n, name := range by {
 		if slices.Contains(by[:n], name) {
@@ -28,7 +33,12 @@ func (g *Graph) pairable(i, k int, by []string) error {
 			case of.ForEach == nil:
 				return fmt.Errorf("by pairs jobs of forEach, and the step %q has none: write %q alone", of.Name, from.Name)
 			case of.ForEach.Count > 0 && name != byNumber:
-				return fmt.Errorf("by: the jobs of the step %q have no items, and so no %s: by: [%s] pairs jobs of the same number", of.Name, name, byNumber)
+				return fmt.Errorf(
+					"by: the jobs of the step %q have no items, and so no %s: by: [%s] pairs jobs of the same number",
+					of.Name,
+					name,
+					byNumber,
+				)
 			}
 		}
 	}
@@ -100,8 +110,14 @@ func (g *Graph) pair() error {
 					return fmt.Errorf("spec.steps[%d].needs: %w", i, err)
 				}
 				if pairs[index] = groups[key]; pairs[index] == nil {
-					return fmt.Errorf("spec.steps[%d].needs: row %d of the step %q has %s, and no row of %q has that: it would need nothing",
-						i, index+1, s.Name, strings.TrimSuffix(strings.ReplaceAll(key, "\n", " "), " "), from.Name)
+					return fmt.Errorf(
+						"spec.steps[%d].needs: row %d of the step %q has %s, and no row of %q has that: it would need nothing",
+						i,
+						index+1,
+						s.Name,
+						strings.TrimSuffix(strings.ReplaceAll(key, "\n", " "), " "),
+						from.Name,
+					)
 				}
 			}
 			s.pairs[k] = pairs

@@ -30,7 +30,15 @@ func file(files, seeds int) (table []string) {
 
 func TestNodesArePairedByTheVariablesOfTheirItems(t *testing.T) {
 	table := rows(v1alpha1.Item{"FILE": "read by Fill"})
-	g := made(t, steps(step("gen"), step("sim", table), step("reco", table, by("sim", "FILE"), pulls("sim", "out"), pulls("gen", "in")), step("plot")))
+	g := made(
+		t,
+		steps(
+			step("gen"),
+			step("sim", table),
+			step("reco", table, by("sim", "FILE"), pulls("sim", "out"), pulls("gen", "in")),
+			step("plot"),
+		),
+	)
 	g.Fill(map[string][]string{"sim": file(2, 2), "reco": file(2, 1)})
 	require.NoError(t, g.Check(1))
 	require.Equal(t, []int{1, 4, 2, 1}, g.Totals(1))
@@ -44,13 +52,21 @@ func TestNodesArePairedByTheVariablesOfTheirItems(t *testing.T) {
 	require.Empty(t, g.Item(nodes[0]))
 	require.Equal(t, "reco/job_7/1", g.Name(nodes[6]))
 	require.True(t, g.Steps[2].Pulls[0].Several)
-	require.Equal(t, []Node{{Step: 1, Sequence: 7, Index: 2}, {Step: 1, Sequence: 7, Index: 3}}, g.Sources(nodes[6], g.Steps[2].Pulls[0], nil))
+	require.Equal(
+		t,
+		[]Node{{Step: 1, Sequence: 7, Index: 2}, {Step: 1, Sequence: 7, Index: 3}},
+		g.Sources(nodes[6], g.Steps[2].Pulls[0], nil),
+	)
 }
 
 func TestNodesArePairedByTheirNumber(t *testing.T) {
 	g := made(t, steps(step("a", all, each(3)), step("b", all, each(3), by("a", "HTCPROCID"), pulls("a", "out"))))
 	require.NoError(t, g.Check(1))
-	require.Equal(t, Node{Step: 1, Sequence: AllSequences, Index: 2, Parents: []int{2}, Pulls: [][]int{{2}}}, g.Nodes(0, Outcome{})[5])
+	require.Equal(
+		t,
+		Node{Step: 1, Sequence: AllSequences, Index: 2, Parents: []int{2}, Pulls: [][]int{{2}}},
+		g.Nodes(0, Outcome{})[5],
+	)
 	require.False(t, g.Steps[1].Pulls[0].Several, "there is always one")
 }
 

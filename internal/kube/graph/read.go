@@ -22,9 +22,13 @@ const (
 	variableName   = "jobid="
 )
 
-// Read reads the tables of a spec: the variables of its sequences, and the tables for Fill. get returns the text of one that is in a ConfigMap, nil
-// if it cannot be had here: then what depends on it is left out.
-func Read(spec v1alpha1.HTCWorkflowSpec, check items.Check, get func(v1alpha1.ItemsFrom) ([]byte, error)) (sequences []string, tables map[string][]string, err error) {
+// Read reads the tables of a spec: the variables of its sequences, and the tables for Fill. get returns the text of one
+// that is in a ConfigMap, nil if it cannot be had here: then what depends on it is left out.
+func Read(
+	spec v1alpha1.HTCWorkflowSpec,
+	check items.Check,
+	get func(v1alpha1.ItemsFrom) ([]byte, error),
+) (sequences []string, tables map[string][]string, err error) {
 	r := reader{check: check, get: get, tables: map[string][]string{}}
 	if s := spec.Sequences; s != nil && (len(s.Items) > 0 || s.ItemsFrom != nil) {
 		var inline []v1alpha1.Item
@@ -99,7 +103,11 @@ func (r *reader) graph(spec v1alpha1.HTCWorkflowSpec) error {
 		item := v1alpha1.Item{columnNode: v1alpha1.ItemValue(n.Name), columnStep: v1alpha1.ItemValue(n.Step)}
 		for name, value := range n.Variables {
 			if _, taken := item[name]; taken {
-				return fmt.Errorf("spec.graph.nodes[%d].variables: node and step are columns of tables: choose another name than %s", i, name)
+				return fmt.Errorf(
+					"spec.graph.nodes[%d].variables: node and step are columns of tables: choose another name than %s",
+					i,
+					name,
+				)
 			}
 			item[name] = value
 		}
@@ -160,7 +168,13 @@ func join(names []v1alpha1.NodeName) string {
 // edgeColumns is the check of a table of edges.
 func edgeColumns(name, _ string) error {
 	if name != columnParents && name != columnChildren && name != columnOutcome {
-		return fmt.Errorf("expected the columns %s, %s and perhaps %s, found %q", columnParents, columnChildren, columnOutcome, name)
+		return fmt.Errorf(
+			"expected the columns %s, %s and perhaps %s, found %q",
+			columnParents,
+			columnChildren,
+			columnOutcome,
+			name,
+		)
 	}
 	return nil
 }
@@ -174,9 +188,20 @@ func (r *reader) list(where string, rows []string, steps map[string]bool) error 
 		name, step := values[columnNode], values[columnStep]
 		switch {
 		case !nodeRE.MatchString(name):
-			return fmt.Errorf("%s, row %d: node: expected a name of at most 63 letters, digits and _ . -, found %q", where, i+1, name)
+			return fmt.Errorf(
+				"%s, row %d: node: expected a name of at most 63 letters, digits and _ . -, found %q",
+				where,
+				i+1,
+				name,
+			)
 		case !steps[step]:
-			return fmt.Errorf("%s, row %d: the node %s is of the step %q, and spec.steps has none of that name", where, i+1, name, step)
+			return fmt.Errorf(
+				"%s, row %d: the node %s is of the step %q, and spec.steps has none of that name",
+				where,
+				i+1,
+				name,
+				step,
+			)
 		case r.nodes[name]:
 			return fmt.Errorf("%s, row %d: there are two nodes %s: give each a name of its own", where, i+1, name)
 		}

@@ -41,10 +41,20 @@ func (g *Graph) Check(sequences int) error {
 	}
 	switch {
 	case nodes > MostNodes && g.Listed():
-		return fmt.Errorf("spec.graph: there are %d nodes, and a workflow may have %d: make it several HTCWorkflows", nodes, MostNodes)
+		return fmt.Errorf(
+			"spec.graph: there are %d nodes, and a workflow may have %d: make it several HTCWorkflows",
+			nodes,
+			MostNodes,
+		)
 	case nodes > MostNodes:
-		return fmt.Errorf("spec.sequences: with %d sequences there are %d nodes, %d of them those of the step %q, and a workflow may have %d: make it several HTCWorkflows",
-			sequences, nodes, totals[most], g.Steps[most].Name, MostNodes)
+		return fmt.Errorf(
+			"spec.sequences: with %d sequences there are %d nodes, %d of them those of the step %q, and a workflow may have %d: make it several HTCWorkflows",
+			sequences,
+			nodes,
+			totals[most],
+			g.Steps[most].Name,
+			MostNodes,
+		)
 	}
 	if g.Listed() {
 		if !g.filled {
@@ -70,8 +80,13 @@ func (g *Graph) Check(sequences int) error {
 		}
 	}
 	if links > MostLinks {
-		return fmt.Errorf("the nodes depend on each other in %d ways, %d of them those of the step %q, and a workflow may have %d: let a step with pairing All, or one without forEach, gather what is before it",
-			links, most, g.Steps[dense].Name, MostLinks)
+		return fmt.Errorf(
+			"the nodes depend on each other in %d ways, %d of them those of the step %q, and a workflow may have %d: let a step with pairing All, or one without forEach, gather what is before it",
+			links,
+			most,
+			g.Steps[dense].Name,
+			MostLinks,
+		)
 	}
 	return nil
 }

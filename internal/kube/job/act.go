@@ -92,7 +92,10 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 	if err != nil || over {
 		return err
 	}
-	return &sending.Waiting{After: reconciler.FirstRetry, Message: fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
+	return &sending.Waiting{
+		After:   reconciler.FirstRetry,
+		Message: fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt),
+	}
 }
 
 // do carries out a decision.

@@ -52,7 +52,9 @@ func (c *Controller) backendOf(class reconciler.Class) func(context.Context, str
 
 func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
 	job := k.Get(key)
-	fetches := job != nil && job.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && len(inputs.References(job.Spec)) > 0
+	fetches := job != nil && job.DeletionTimestamp == nil &&
+		(class == reconciler.Submitting || class == reconciler.Asking) &&
+		len(inputs.References(job.Spec)) > 0
 	return sending.Line{At: k.backendOf(class)(ctx, key), Fetches: fetches}
 }
 

@@ -80,7 +80,12 @@ func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Po
 }
 
 func waiter(job *v1alpha1.HTCJob, d admission.Demand) admission.Waiter {
-	w := admission.Waiter{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Demand: d, Created: job.CreationTimestamp.Time}
+	w := admission.Waiter{
+		Key:       job.Namespace + "/" + job.Name,
+		Namespace: job.Namespace,
+		Demand:    d,
+		Created:   job.CreationTimestamp.Time,
+	}
 	if job.Spec.Priority != nil {
 		w.Priority = *job.Spec.Priority
 	}

@@ -113,7 +113,11 @@ func TestThoseThatWaitAreNotWrittenAtEachEnd(t *testing.T) {
 		}))
 	}
 	last := w.job(strconv.Itoa(waiting))
-	require.Contains(t, submitted(last).Message, "1 of 1 jobs of namespace default open (--max-open-per-namespace), 99 HTCJobs before this one")
+	require.Contains(
+		t,
+		submitted(last).Message,
+		"1 of 1 jobs of namespace default open (--max-open-per-namespace), 99 HTCJobs before this one",
+	)
 	before := w.writes
 	for i := range 10 {
 		require.NoError(t, w.ends(strconv.Itoa(i), 0, 0))
@@ -138,7 +142,12 @@ func TestThoseThatWaitedBeforeARestartKeepTheirPlaces(t *testing.T) {
 	w.schedd.Complete(w.run("first").Cluster, 0, 0)
 	require.NoError(t, w.Crosscheck(t.Context()))
 	w.settle()
-	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase, "there is room for it, but the large one was here before")
+	require.Equal(
+		t,
+		v1alpha1.PhasePending,
+		w.job("small").Status.Phase,
+		"there is room for it, but the large one was here before",
+	)
 }
 
 func TestAPoolsCoresAreSharedAndCounted(t *testing.T) {
@@ -153,10 +162,21 @@ func TestAPoolsCoresAreSharedAndCounted(t *testing.T) {
 	waits := w.apply(htcjob("one", inGrid, cores(3)))
 	require.Equal(t, "PoolLimit", submitted(waits).Reason)
 	require.Contains(t, submitted(waits).Message, "pool grid: 8 of 10 cores in use (limits.cores), this HTCJob is next")
-	require.Contains(t, submitted(w.apply(htcjob("unsaid", inGrid))).Message, "limits.cores counts what jobs ask for, in pool grid: write resources.cpus")
-	require.Contains(t, submitted(w.apply(htcjob("large", inGrid, queueOf(3), cores(4)))).Message, "queue 3 asks for 12 cores, which is more than the 10")
-	require.Contains(t, submitted(w.apply(htcjob("many", inGrid, queueOf(10_000), cores(1)))).Message,
-		"queue 10000 is more than the 100 jobs that may wait for a slot in pool grid (limits.maxIdle): make it several HTCJobs")
+	require.Contains(
+		t,
+		submitted(w.apply(htcjob("unsaid", inGrid))).Message,
+		"limits.cores counts what jobs ask for, in pool grid: write resources.cpus",
+	)
+	require.Contains(
+		t,
+		submitted(w.apply(htcjob("large", inGrid, queueOf(3), cores(4)))).Message,
+		"queue 3 asks for 12 cores, which is more than the 10",
+	)
+	require.Contains(
+		t,
+		submitted(w.apply(htcjob("many", inGrid, queueOf(10_000), cores(1)))).Message,
+		"queue 10000 is more than the 100 jobs that may wait for a slot in pool grid (limits.maxIdle): make it several HTCJobs",
+	)
 
 	w.restart()
 	w.recallLine()

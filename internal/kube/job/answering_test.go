@@ -33,7 +33,12 @@ func TestADeadlineOfOneUsersCommandIsNobodyElsesOutage(t *testing.T) {
 
 	w.schedd.Down(slow, scheddtest.Answers)
 	w.later(time.Minute)
-	require.Equal(t, metav1.ConditionFalse, condition(w.job("large"), v1alpha1.ConditionBackendReachable).Status, "now it is an outage")
+	require.Equal(
+		t,
+		metav1.ConditionFalse,
+		condition(w.job("large"), v1alpha1.ConditionBackendReachable).Status,
+		"now it is an outage",
+	)
 }
 
 // strict is a schedd that answers only the common account. For others it returns what HTCondor's tools print when the

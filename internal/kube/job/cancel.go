@@ -17,8 +17,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// cancel removes jobs of a run one by one from HTCondor, as the annotation asks; the others go on. Nothing is recorded: as long as the annotation
-// names jobs that are open in the ledger, they are removed again. Those that end by themselves meanwhile keep their ends.
+// cancel removes jobs of a run one by one from HTCondor, as the annotation asks; the others go on. Nothing is recorded:
+// as long as the annotation names jobs that are open in the ledger, they are removed again. Those that end by
+// themselves meanwhile keep their ends.
 func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation) error {
 	run, unwanted := *s.Run, s.Unwanted
 	for unwanted.Len() > 0 {
@@ -29,7 +30,15 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled)
 		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {
 			// Said here, because another cross-check may be the one that records their ends.
-			c.Events.Normal(job, "Cancelled", fmt.Sprintf("%s removed from HTCondor: %s", lifecycle.Plural(named.Len(), "job"), lifecycle.Shorten(named.String(), maxShown)))
+			c.Events.Normal(
+				job,
+				"Cancelled",
+				fmt.Sprintf(
+					"%s removed from HTCondor: %s",
+					lifecycle.Plural(named.Len(), "job"),
+					lifecycle.Shorten(named.String(), maxShown),
+				),
+			)
 		}
 		if err != nil {
 			return fmt.Errorf("cancel jobs of attempt %d: %w", run.Attempt, err)
@@ -42,7 +51,10 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 			return err
 		}
 		if n := now.Unwanted.Len(); n > 0 && n == unwanted.Len() {
-			return &sending.Waiting{After: reconciler.FirstRetry, Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job"))}
+			return &sending.Waiting{
+				After:   reconciler.FirstRetry,
+				Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job")),
+			}
 		}
 		unwanted = now.Unwanted
 	}

@@ -128,5 +128,9 @@ func TestManyScatteredJobsAreCancelledInRounds(t *testing.T) {
 	w.cancelProcs("one", value)
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Remove))
 	require.Equal(t, []int32{210, 0, 210}, counts(w.job("one")))
-	require.Contains(t, w.events, "Normal Cancelled: 10 jobs removed from HTCondor: 400,402,404,406,408,410,412,414,416,418")
+	require.Contains(
+		t,
+		w.events,
+		"Normal Cancelled: 10 jobs removed from HTCondor: 400,402,404,406,408,410,412,414,416,418",
+	)
 }

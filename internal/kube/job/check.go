@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Crosscheck is one pass over every run whose end HTCondor has not confirmed (package crosscheck), and over runs that lost
-// their object. The first pass also takes up output that has been waiting in HTCondor since before htcd began.
+// Crosscheck is one pass over every run whose end HTCondor has not confirmed (package crosscheck), and over runs that
+// lost their object. The first pass also takes up output that has been waiting in HTCondor since before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
 	return errors.Join(c.crosscheck.Crosscheck(ctx), c.Orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
 }
@@ -114,8 +114,12 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		return
 	}
 	c.Observer.Unread(len(jobs))
-	t := reconciler.Blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
-		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
+	t := reconciler.Blocked(
+		"",
+		"AdUnreadable",
+		fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
+			"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)),
+	)
 	if !c.Memory.Block(key, reconciler.Reading, t) {
 		return
 	}

@@ -110,14 +110,31 @@ func New(o Options) (*Controller, error) {
 	if o.Artifacts != nil {
 		o.Artifacts.OnTurn(c.Retry)
 	}
-	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
+	c.checkers = &fairqueue.Pool[schedd.Endpoint]{
+		Queue:   c.checks,
+		Size:    1,
+		Batch:   crosscheck.MaxNamed,
+		Backend: c.backendOfRun,
+		Serve:   c.checkSome,
+		Rest:    rest,
+	}
 	c.admission = c.newAdmission()
 	o.OnTurned(c.endpointTurned)
 	o.OnPassed(c.RetryLimited)
 	c.pools = o.Chooses()
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
-	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
-	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
+	c.freshness = &jobcredentials.Watch{
+		Secrets: o.JobSecrets,
+		Holders: c.holders,
+		Changed: c.Changed.Add,
+		Served:  jobcredentials.Served(o.Site.CallbackURL),
+		Now:     o.Now,
+	}
+	c.keeper = &backend.Keeper{
+		Secrets: o.Secrets,
+		Needed:  []func(context.Context, secrets.Own) (bool, error){c.needsSecret},
+		Denied:  c.secretsDenied,
+	}
 	c.crosscheck = o.Checks(ledger.HTCJobs, c.Answering, checked{c})
 	c.crosscheck.GoesOn = func(run ledger.Run, proc int) error { return c.fetcher.Outdate(run, proc) }
 	c.fetcher = fetch.New(fetch.Options{

@@ -29,7 +29,8 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
 	job := c.Get(run.Namespace + "/" + run.Name)
-	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() && job.SpecHash() == run.SpecHash {
+	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() &&
+		job.SpecHash() == run.SpecHash {
 		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job))
 	}
 	return r, nil
@@ -39,8 +40,17 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 func (c *Controller) holders() []jobcredentials.Holder {
 	var all []jobcredentials.Holder
 	for _, object := range c.Informer.GetStore().List() {
-		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 && job.DeletionTimestamp == nil {
-			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, UID: string(job.UID), Namespace: job.Namespace, Credentials: withEnds(c.Site.CredentialsOf(job))})
+		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 &&
+			job.DeletionTimestamp == nil {
+			all = append(
+				all,
+				jobcredentials.Holder{
+					Key:         job.Namespace + "/" + job.Name,
+					UID:         string(job.UID),
+					Namespace:   job.Namespace,
+					Credentials: withEnds(c.Site.CredentialsOf(job)),
+				},
+			)
 		}
 	}
 	return all

@@ -10,8 +10,9 @@
 //	                                      │
 //	                                      └─> outputfetch: the output of ended jobs ─> queue
 //
-// Queues, back-off and locks are those of all kinds (package reconciler). Checks after callbacks, fetches (package fetch) and the Pods of
-// spec.logsPod have queues, too. All questions about a run go to its target (package backend, which knows nothing of HTCJobs).
+// Queues, back-off and locks are those of all kinds (package reconciler). Checks after callbacks, fetches (package
+// fetch) and the Pods of spec.logsPod have queues, too. All questions about a run go to its target (package backend,
+// which knows nothing of HTCJobs).
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //
@@ -25,6 +26,6 @@
 //	   recover asks queue and history:  │                 any proc spooled: adopted, Submitted
 //	     nothing, twice, apart in time ─┘ sent again      none is: waited for, then removed, then as "nothing"
 //
-// A cluster that was sent but not recorded is thus found by asking; a missing row or a failed command alone never causes
-// a submission.
+// A cluster that was sent but not recorded is thus found by asking; a missing row or a failed command alone never
+// causes a submission.
 package job

@@ -60,7 +60,13 @@ func TestEachConditionAndReasonIsInTheDocs(t *testing.T) {
 	}
 	require.Greater(t, len(names), 40, "the ways to name a reason have changed")
 	for name, file := range names {
-		require.True(t, regexp.MustCompile(`\b`+name+`\b`).MatchString(table), "%s of %s is not in docs/operate.md", name, file)
+		require.True(
+			t,
+			regexp.MustCompile(`\b`+name+`\b`).MatchString(table),
+			"%s of %s is not in docs/operate.md",
+			name,
+			file,
+		)
 	}
 }
 

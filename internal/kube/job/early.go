@@ -16,8 +16,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// early is what is known of HTCJobs to which the apiserver gives our finalizer at their creation (deploy/components/finalizer). Without that, htcd sets it just before an
-// intent, so that it shows that something may have been sent even if the ledger is lost. With it, that follows from when the HTCJob was created:
+// early is what is known of HTCJobs to which the apiserver gives our finalizer at their creation
+// (deploy/components/finalizer). Without that, htcd sets it just before an intent, so that it shows that something may
+// have been sent even if the ledger is lost. With it, that follows from when the HTCJob was created:
 //
 //	since this htcd leads    only it can have sent anything, and its ledger says so
 //	before                   another may have, and the ledger may have been lost or restored since: the schedd is asked when its turn comes, or when it is deleted
@@ -66,7 +67,8 @@ func (e *early) known() bool {
 	return e.on
 }
 
-// unsent reports whether an HTCJob without a row in the ledger and without an attempt in its status was certainly never sent.
+// unsent reports whether an HTCJob without a row in the ledger and without an attempt in its status was certainly never
+// sent.
 func (e *early) unsent(job *v1alpha1.HTCJob) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,8 +80,8 @@ func (c *Controller) forgotten(job *v1alpha1.HTCJob, own []ledger.Run) bool {
 	return lifecycle.Forgotten(job, own) && !(len(own) == 0 && c.early.unsent(job))
 }
 
-// lives reports whether an HTCJob, as the cache has it, certainly has not vanished: it has our finalizer, which nobody else removes since this htcd leads, and was
-// there then.
+// lives reports whether an HTCJob, as the cache has it, certainly has not vanished: it has our finalizer, which nobody
+// else removes since this htcd leads, and was there then.
 func (e *early) lives(job *v1alpha1.HTCJob) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,8 +95,14 @@ func (e *early) settle(uid string) {
 	delete(e.doubtful, uid)
 }
 
-// sentUnknown asks the schedd whether it has anything of a doubtful HTCJob whose turn has come. Only a second answer without any settles it.
-func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, newest *ledger.Run) (bool, error) {
+// sentUnknown asks the schedd whether it has anything of a doubtful HTCJob whose turn has come. Only a second answer
+// without any settles it.
+func (c *Controller) sentUnknown(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	newest *ledger.Run,
+) (bool, error) {
 	if newest != nil || !finalized(job) || !c.early.known() || c.early.unsent(job) {
 		return false, nil
 	}
@@ -120,10 +128,12 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 	return false, nil
 }
 
-// begins reports whether the first attempt of an HTCJob may be begun without asking the apiserver: the cache shows it as it was when that was decided.
+// begins reports whether the first attempt of an HTCJob may be begun without asking the apiserver: the cache shows it
+// as it was when that was decided.
 func (c *Controller) begins(job *v1alpha1.HTCJob, run ledger.Run) bool {
 	now := c.Get(job.Namespace + "/" + job.Name)
-	return run.Attempt == 1 && reconciler.Unchanged(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) && c.early.lives(now)
+	return run.Attempt == 1 && reconciler.Unchanged(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) &&
+		c.early.lives(now)
 }
 
 // tryEarly is lookEarly until it succeeds; nothing is done about any HTCJob before.

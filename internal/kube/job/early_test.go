@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// early returns a world in which the apiserver sets the finalizer at the creation; there is what was created before htcd began to lead.
+// early returns a world in which the apiserver sets the finalizer at the creation; there is what was created before
+// htcd began to lead.
 func earlyWorld(t *testing.T, there ...*v1alpha1.HTCJob) *world {
 	w := newWorld(t)
 	w.version, w.FinalizerAtCreation = "10", true
@@ -54,7 +55,15 @@ func TestAFinalizerAtCreationDoesNotHoldBackADeletionOfWhatWasNeverSent(t *testi
 func TestWhatWasThereBeforeIsLookedForBeforeItIsSent(t *testing.T) {
 	lost := htcjob("lost", born("5"))
 	w := earlyWorld(t, lost, htcjob("waited", born("6")))
-	w.schedd.Put(schedd.Job{Cluster: 7, Tag: schedd.Tag{UID: string(lost.UID), Attempt: 1}, Owner: scheddtest.Robot, Status: schedd.Idle, StageInFinish: 1})
+	w.schedd.Put(
+		schedd.Job{
+			Cluster:       7,
+			Tag:           schedd.Tag{UID: string(lost.UID), Attempt: 1},
+			Owner:         scheddtest.Robot,
+			Status:        schedd.Idle,
+			StageInFinish: 1,
+		},
+	)
 	w.Changed.Add("default/lost")
 	w.Changed.Add("default/waited")
 	w.settle()

@@ -147,7 +147,11 @@ func TestEnoughSuccessesEndTheRest(t *testing.T) {
 				require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 				said := condition(job, v1alpha1.ConditionComplete)
 				require.Equal(t, "SuccessPolicy", said.Reason)
-				require.Equal(t, "2 jobs succeeded, which is enough (spec.successPolicy); 1 failed, 2 others were removed", said.Message)
+				require.Equal(
+					t,
+					"2 jobs succeeded, which is enough (spec.successPolicy); 1 failed, 2 others were removed",
+					said.Message,
+				)
 				require.True(t, meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionSuccessCriteria))
 			}
 			ended()
@@ -200,8 +204,18 @@ func TestRulesThatCanNeverBeMetAreRefused(t *testing.T) {
 		require.Contains(t, submitted(job).Message, want)
 	}
 	w := newWorld(t)
-	job := w.apply(htcjob("five", queueOf(5), succeedsWith(v1alpha1.SuccessRule{SucceededIndexes: "0-3", SucceededCount: new(int32(5))})))
-	require.Contains(t, submitted(job).Message, "successPolicy.rules[0].succeededCount 5 is more than the 4 jobs that the rule is about")
+	job := w.apply(
+		htcjob(
+			"five",
+			queueOf(5),
+			succeedsWith(v1alpha1.SuccessRule{SucceededIndexes: "0-3", SucceededCount: new(int32(5))}),
+		),
+	)
+	require.Contains(
+		t,
+		submitted(job).Message,
+		"successPolicy.rules[0].succeededCount 5 is more than the 4 jobs that the rule is about",
+	)
 }
 
 func TestALedgerThatIsLostWhileTheRestIsRemovedIsNoReasonToGoOn(t *testing.T) {

@@ -16,16 +16,26 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// What condor_submit sends of an attempt with parallelism is a launcher, which hands a factory of its jobs to the schedd. Until that is there, the attempt
-// stays an intent: it is looked up by its tag like one whose submission was interrupted, and the launcher that is found says that nothing is to be sent.
+// What condor_submit sends of an attempt with parallelism is a launcher, which hands a factory of its jobs to the
+// schedd. Until that is there, the attempt stays an intent: it is looked up by its tag like one whose submission was
+// interrupted, and the launcher that is found says that nothing is to be sent.
 
 // launching says that an attempt waits for its launcher.
 func launching(cluster int) error {
-	return &sending.Waiting{After: time.Second, Reason: "Launching", Message: fmt.Sprintf("job %d.0 at the schedd is about to hand over the jobs", cluster)}
+	return &sending.Waiting{
+		After:   time.Second,
+		Reason:  "Launching",
+		Message: fmt.Sprintf("job %d.0 at the schedd is about to hand over the jobs", cluster),
+	}
 }
 
 // launched looks for the factory of an attempt of which only the launcher was found.
-func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.Tag, f recovery.Finding) (recovery.Finding, error) {
+func (c *Controller) launched(
+	ctx context.Context,
+	t backend.Target,
+	tag schedd.Tag,
+	f recovery.Finding,
+) (recovery.Finding, error) {
 	launcher := *f.Launcher
 	id, err := backend.Questioner(ctx, c.Credentials, t)
 	if err != nil {
@@ -48,17 +58,34 @@ func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.
 		f.Pool = factory.Tag.Pool // the launcher has none
 		return f, nil
 	case unable:
-		return f, &sending.Waiting{After: time.Minute, Reason: "LauncherHeld", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it", launcher.ID(), why)}
+		return f, &sending.Waiting{
+			After:  time.Minute,
+			Reason: "LauncherHeld",
+			Message: fmt.Sprintf(
+				"job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it",
+				launcher.ID(),
+				why,
+			),
+		}
 	case launcher.Status == schedd.Completed || launcher.Status == schedd.Removed:
 		return f, nil // its jobs were removed: the cross-check says so
 	case launcher.Status == schedd.Idle && c.Now().Sub(time.Unix(launcher.QDate, 0)) >= schedd.StartsWithin:
-		return f, &sending.Waiting{After: 15 * time.Second, Reason: "LauncherNotStarted", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is idle, and starts by itself when there is room: %s", launcher.ID(), schedd.SchedulerLimits)}
+		return f, &sending.Waiting{
+			After:  15 * time.Second,
+			Reason: "LauncherNotStarted",
+			Message: fmt.Sprintf(
+				"job %s, which is to hand over the jobs, is idle, and starts by itself when there is room: %s",
+				launcher.ID(),
+				schedd.SchedulerLimits,
+			),
+		}
 	}
 	return f, launching(launcher.Cluster)
 }
 
-// stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made are not run. A factory that has gone,
-// or that these credentials may not stop, is left to the removal and to the cross-check.
+// stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made
+// are not run. A factory that has gone, or that these credentials may not stop, is left to the removal and to the
+// cross-check.
 func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
 	if run.Factory == 0 {
 		return nil
@@ -93,7 +120,10 @@ func (c *Controller) pace(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 	n := lifecycle.Paces(job, run)
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	for _, id := range senders {
-		err = errors.Join(err, c.sender.Schedd.SetParallelism(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n))
+		err = errors.Join(
+			err,
+			c.sender.Schedd.SetParallelism(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n),
+		)
 	}
 	if err != nil {
 		return fmt.Errorf("tell HTCondor that %d jobs of attempt %d may be there at a time: %w", n, run.Attempt, err)

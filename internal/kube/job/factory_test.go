@@ -58,8 +58,12 @@ func TestWhileAnAttemptIsHandedOverNothingIsSentAgain(t *testing.T) {
 	for range 3 {
 		w.later(time.Minute)
 	}
-	require.Contains(t, w.job("one").Status.Message, "job 1.0, which is to hand over the jobs, is idle, and starts by itself when there is room: "+
-		"the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200")
+	require.Contains(
+		t,
+		w.job("one").Status.Message,
+		"job 1.0, which is to hand over the jobs, is idle, and starts by itself when there is room: "+
+			"the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200",
+	)
 	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.HoldReasonSubCode = schedd.Held, 3, 122 })
 	w.later(time.Minute)
 	require.Contains(t, w.job("one").Status.Message, "SEC_WRITE_AUTHENTICATION_METHODS needs FS")
@@ -106,7 +110,10 @@ func TestParallelismIsEditedWhileTheJobsRun(t *testing.T) {
 func TestWhyAFactoryMakesNoMoreJobsIsSaid(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(5)
-	require.NoError(t, w.schedd.HoldIdle(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "somebody wants that"))
+	require.NoError(
+		t,
+		w.schedd.HoldIdle(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "somebody wants that"),
+	)
 	w.schedd.Edit(2, -1, func(j *schedd.Job) { j.Status, j.HoldReasonCode = schedd.Idle, 0 })
 	w.crosscheck()
 	said := condition(w.job("one"), v1alpha1.ConditionHeld)

@@ -43,7 +43,11 @@ func (c fetched) Incomplete(run ledger.Run, lack string) {
 
 func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
 	c.Observer.GaveUp(procs)
-	c.Warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why))
+	c.Warn(
+		run.Namespace+"/"+run.Name,
+		lifecycle.ReasonGivenUp,
+		fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why),
+	)
 }
 
 func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }

@@ -69,7 +69,11 @@ func (w *world) proc(name string, attempt, proc int) (p ledger.Proc) {
 func TestTheOutputOfCompletedJobsIsFetchedAndTheyLeaveTheQueue(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one", queueOf(3)))
-	require.Equal(t, "False NotEnded: not every job has ended; the output of each is fetched when it does", w.fetched("one"))
+	require.Equal(
+		t,
+		"False NotEnded: not every job has ended; the output of each is fetched when it does",
+		w.fetched("one"),
+	)
 	w.schedd.Leaves("1.1", map[string]string{"plot.txt": "made by the script", schedd.Stderr: "warning\nno such file\n"})
 	w.schedd.Run(1, -1)
 	w.schedd.Complete(1, 1, 3)
@@ -204,9 +208,21 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	w.completed(1, 1)
 	w.schedd.Leave(1, 0)
 	w.crosscheck()
-	require.Equal(t, "False GivenUp: the output of 1 job is here, the output of 1 other job could not be fetched", w.fetched("one"))
-	require.Equal(t, "(no output: the job left the queue before its output was fetched)", w.job("one").Status.Failures[0].Stderr)
-	require.Contains(t, w.events, "Warning GivenUp: the output of 1 job could not be fetched: the job left the queue before its output was fetched")
+	require.Equal(
+		t,
+		"False GivenUp: the output of 1 job is here, the output of 1 other job could not be fetched",
+		w.fetched("one"),
+	)
+	require.Equal(
+		t,
+		"(no output: the job left the queue before its output was fetched)",
+		w.job("one").Status.Failures[0].Stderr,
+	)
+	require.Contains(
+		t,
+		w.events,
+		"Warning GivenUp: the output of 1 job could not be fetched: the job left the queue before its output was fetched",
+	)
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout))
 	w.crosscheck()
@@ -216,7 +232,13 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 
 // unsendable returns the error of a transfer for a job whose files the schedd fails to send.
 func unsendable(proc int, why string) *schedd.TransferError {
-	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
+	return &schedd.TransferError{
+		Proc: proc,
+		Err: &schedd.Error{
+			Command: "condor_transfer_data",
+			Stderr:  "SCHEDD failed to send file(s): reading from file x: " + why,
+		},
+	}
 }
 
 func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
@@ -250,7 +272,13 @@ func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
 	w.completed(1)
-	full := &schedd.TransferError{Proc: 0, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "TOOL |Error: writing to file x: (errno 28) No space left on device"}}
+	full := &schedd.TransferError{
+		Proc: 0,
+		Err: &schedd.Error{
+			Command: "condor_transfer_data",
+			Stderr:  "TOOL |Error: writing to file x: (errno 28) No space left on device",
+		},
+	}
 	w.schedd.Down(full, scheddtest.Transfer)
 	w.crosscheck()
 	for range 6 {
@@ -268,7 +296,11 @@ func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.crosscheck()
-	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB, for which the volume has no room beside the ")
+	require.Contains(
+		t,
+		w.fetched("one"),
+		"False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB, for which the volume has no room beside the ",
+	)
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{} }

@@ -44,8 +44,18 @@ func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
-	removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 1}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
-	require.Equal(t, v1alpha1.PhaseSucceeded, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}).Phase, "its output was on its way")
+	removed := lifecycle.Situation{
+		Job:      job,
+		Run:      run,
+		Counts:   ledger.Counts{Failed: 1},
+		Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}},
+	}
+	require.Equal(
+		t,
+		v1alpha1.PhaseSucceeded,
+		lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}).Phase,
+		"its output was on its way",
+	)
 }
 
 func TestDeletingTakesNothingBackBetweenRowsAndFinalizer(t *testing.T) {
@@ -71,7 +81,12 @@ func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	for _, attempt := range []int{1, 2} { // also if the status did not say yet that it was sent
 		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
-		removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 2}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
+		removed := lifecycle.Situation{
+			Job:      job,
+			Run:      run,
+			Counts:   ledger.Counts{Failed: 2},
+			Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}},
+		}
 		require.Equal(t, before, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}))
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is deleted, edited or
-// suspended, or htcd is shut down.
+// staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is
+// deleted, edited or suspended, or htcd is shut down.
 func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
 	key := job.Namespace + "/" + job.Name
 	staging, end = c.stagings.Begin(ctx, key)
@@ -25,9 +25,14 @@ func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging
 	return staging, end
 }
 
-// resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other HTCJobs, their changes
-// wake it.
-func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int, items []string) (*inputs.Ready, error) {
+// resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other
+// HTCJobs, their changes wake it.
+func (c *Controller) resolveInputs(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	procs int,
+	items []string,
+) (*inputs.Ready, error) {
 	if !job.Spec.Brings() {
 		return nil, nil
 	}
@@ -75,9 +80,16 @@ func (c *Controller) showFetch(key, what string) (over func()) {
 	return func() { c.Memory.Change(key, func(r *record) { r.Blockers[reconciler.Acting] = before }) }
 }
 
-// stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
-// their sources hold by now does not matter.
-func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, sandbox schedd.Sandbox, items []string, recorded string) (leave func(), err error) {
+// stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it
+// and are whole stay: what their sources hold by now does not matter.
+func (c *Controller) stageAgain(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	run *ledger.Run,
+	sandbox schedd.Sandbox,
+	items []string,
+	recorded string,
+) (leave func(), err error) {
 	if job.Spec.Brings() {
 		digest, err := inputs.Staged(run.TempDir)
 		if err != nil {

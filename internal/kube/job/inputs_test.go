@@ -120,8 +120,8 @@ func TestWhatInputsReadySaysOfCyclesAndURLs(t *testing.T) {
 	require.Empty(t, w.ready("url")+job.Status.InputsDigest, "the execute nodes read it")
 }
 
-// Whatever interrupts a submission, what is sent is what was read first; only if that is lost, and nothing was sent, it is
-// read again.
+// Whatever interrupts a submission, what is sent is what was read first; only if that is lost, and nothing was sent, it
+// is read again.
 func TestWhatIsSentAgainHasTheSameInputs(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		w, s := newWorldWithInputs(t)

@@ -21,7 +21,10 @@ import (
 func aSecret(t *testing.T) *world {
 	w := newWorld(t)
 	w.accounts["default"] = "alice"
-	w.own = []secrets.Own{{Namespace: "default", Name: "kinit-secret", Usual: true}, {Namespace: "default", Name: "further"}}
+	w.own = []secrets.Own{
+		{Namespace: "default", Name: "kinit-secret", Usual: true},
+		{Namespace: "default", Name: "further"},
+	}
 	return w
 }
 

@@ -90,7 +90,11 @@ func TestATableIsAwaitedAndReadOnce(t *testing.T) {
 	job = w.job("one")
 	require.EqualValues(t, 3, job.Status.Active)
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", job.Status.ItemsDigest)
-	require.Equal(t, "True Read: the table of itemsFrom has been read; its digest is "+job.Status.ItemsDigest, w.ready("one"))
+	require.Equal(
+		t,
+		"True Read: the table of itemsFrom has been read; its digest is "+job.Status.ItemsDigest,
+		w.ready("one"),
+	)
 
 	s.maps["points"] = "A\n9\n"
 	w.later(time.Minute)
@@ -136,7 +140,11 @@ func TestABadTableIsRefusedWithItsLine(t *testing.T) {
 	s.maps["points"] = "A,B\n1,2\n3\n"
 	job := w.apply(htcjob("one", table))
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
-	require.Equal(t, "spec.itemsFrom: configmap points, key csv: line 3: expected 2 fields (A,B), found 1", w.said("one", v1alpha1.ConditionSubmitted))
+	require.Equal(
+		t,
+		"spec.itemsFrom: configmap points, key csv: line 3: expected 2 fields (A,B), found 1",
+		w.said("one", v1alpha1.ConditionSubmitted),
+	)
 	require.EqualValues(t, 1, job.Status.Failed)
 	s.maps["points"] = "HOME\n1\n"
 	require.Contains(t, w.statusMessage(t, "two"), "the variable HOME is set by htcd, HTCondor or apptainer")
@@ -153,7 +161,11 @@ func (w *world) statusMessage(t *testing.T, name string) string {
 func TestATablesJobsCountForTheLimits(t *testing.T) {
 	w, s := newWorldWithTables(t, func(o *Options) { o.Site.MaxQueue, o.Site.MaxOpen = 3, 4 })
 	s.maps["points"] = "A\n1\n2\n3\n4\n"
-	require.Contains(t, w.statusMessage(t, "large"), "queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue)")
+	require.Contains(
+		t,
+		w.statusMessage(t, "large"),
+		"queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue)",
+	)
 	s.maps["points"] = "A\n1\n2\n3\n"
 	w.apply(htcjob("first", table))
 	require.Equal(t, "NamespaceLimit", w.apply(htcjob("second", table)).Status.Reason)

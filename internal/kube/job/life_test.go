@@ -184,7 +184,11 @@ func TestTheNextAttemptWaitsUntilHTCondorHasConfirmedTheEnd(t *testing.T) {
 			require.EqualValues(t, 1, job.Status.Attempt)
 			require.Equal(t, []int32{1, 1, 0}, counts(job))
 			require.EqualValues(t, 1, job.Status.Held)
-			require.Contains(t, w.events, "Warning SuccessCorrected: 1 job reported success, but HTCondor says otherwise: 1 active, 0 failed")
+			require.Contains(
+				t,
+				w.events,
+				"Warning SuccessCorrected: 1 job reported success, but HTCondor says otherwise: 1 active, 0 failed",
+			)
 
 			w.schedd.Complete(1, 1, 0)
 			w.later(time.Minute)
@@ -277,7 +281,12 @@ func TestARunOfAnOlderHtcdIsToldByItsGenerationWhileItHasIt(t *testing.T) {
 	run.SpecHash, run.Generation = "", 1
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
 	w.later(time.Hour)
-	require.EqualValues(t, 2, w.job("one").Status.Attempt, "the HTCJob has another generation, and nobody knows what changed")
+	require.EqualValues(
+		t,
+		2,
+		w.job("one").Status.Attempt,
+		"the HTCJob has another generation, and nobody knows what changed",
+	)
 }
 
 func TestAChangeThatWaitsIsNotAnsweredWithTheOldEnd(t *testing.T) {
@@ -295,7 +304,8 @@ func TestKstatusCanTellHowItStands(t *testing.T) {
 	stands := func(name string) string {
 		job := w.job(name)
 		switch {
-		case job.Status.ObservedGeneration != job.Generation, condition(job, v1alpha1.ConditionReconciling).Status == metav1.ConditionTrue:
+		case job.Status.ObservedGeneration != job.Generation,
+			condition(job, v1alpha1.ConditionReconciling).Status == metav1.ConditionTrue:
 			return "InProgress"
 		case condition(job, v1alpha1.ConditionStalled).Status == metav1.ConditionTrue:
 			return "Failed"

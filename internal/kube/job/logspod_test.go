@@ -41,7 +41,9 @@ func (w *world) left(name string) (*corev1.Pod, *corev1.ConfigMap) {
 	w.t.Helper()
 	pod, err := ignoreMissing(w.LogsPods.Client.Pods("default").Get(w.t.Context(), name, metav1.GetOptions{}))
 	require.NoError(w.t, err)
-	text, err := ignoreMissing(w.LogsPods.Client.ConfigMaps("default").Get(w.t.Context(), logspod.TextName(name), metav1.GetOptions{}))
+	text, err := ignoreMissing(
+		w.LogsPods.Client.ConfigMaps("default").Get(w.t.Context(), logspod.TextName(name), metav1.GetOptions{}),
+	)
 	require.NoError(w.t, err)
 	return pod, text
 }

@@ -14,7 +14,14 @@ import (
 
 func TestARecreatedHTCJobIsToldWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
-	w.schedd.Down(&schedd.Error{Kind: schedd.Limit, Command: "condor_submit", Stderr: "Number of submitted jobs would exceed MAX_JOBS_PER_OWNER"}, scheddtest.Submit)
+	w.schedd.Down(
+		&schedd.Error{
+			Kind:    schedd.Limit,
+			Command: "condor_submit",
+			Stderr:  "Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+		},
+		scheddtest.Submit,
+	)
 	told := func() (n int) {
 		for _, e := range w.events {
 			if strings.HasPrefix(e, "Warning LimitReached") {

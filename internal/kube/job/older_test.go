@@ -247,7 +247,15 @@ func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	require.Equal(t, []any{4, 4, "b"}, []any{run.Attempt, run.Cluster, run.Rerun})
 
 	require.NoError(t, w.submit(t.Context(), older, lifecycle.Situation{Job: older, Run: &run}, 5))
-	require.NoError(t, w.stop(t.Context(), suspended, lifecycle.Situation{Job: suspended, Run: &run}, lifecycle.Decision{Reason: crosscheck.StopSuspended}))
+	require.NoError(
+		t,
+		w.stop(
+			t.Context(),
+			suspended,
+			lifecycle.Situation{Job: suspended, Run: &run},
+			lifecycle.Decision{Reason: crosscheck.StopSuspended},
+		),
+	)
 	require.Equal(t, sent, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, run, w.run("one"))
 	require.Equal(t, schedd.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)
@@ -276,7 +284,11 @@ func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("sent"))
 	require.NoDirExists(t, w.run("sent").TempDir, "HTCondor has them")
-	require.NoError(t, os.MkdirAll(filepath.Join(w.run("sent").TempDir, "left"), 0o700), "htcd was killed before it removed them, or is newer")
+	require.NoError(
+		t,
+		os.MkdirAll(filepath.Join(w.run("sent").TempDir, "left"), 0o700),
+		"htcd was killed before it removed them, or is newer",
+	)
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken})
 	w.apply(htcjob("open"))
 	require.NoError(t, os.MkdirAll(filepath.Join(w.Staging, "uid-forgotten-1", "left"), 0o700))

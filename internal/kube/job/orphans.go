@@ -21,7 +21,11 @@ func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 }
 
 // reconcileOrphans lists the orphans that are kept, and releases them for removal if that was requested.
-func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) error {
+func (c *Controller) reconcileOrphans(
+	ctx context.Context,
+	o ReconcileOptions,
+	found func(crosscheck.Difference),
+) error {
 	kept, differences, err := c.Orphans.Reconcile(ctx, o.Orphans())
 	if err != nil {
 		return err

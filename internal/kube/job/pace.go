@@ -68,5 +68,6 @@ func onlyDetails(before, after v1alpha1.HTCJobStatus) bool {
 
 // checkedAgain reports whether the time of the last check is all that would change, and is not worth a write.
 func checkedAgain(before, after v1alpha1.HTCJobStatus) bool {
-	return onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks)
+	return onlyChecked(before, after) &&
+		(after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks)
 }

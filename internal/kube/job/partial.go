@@ -45,8 +45,12 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 		return part{}, nil
 	}
 	if n := s.Output.Waiting + s.Pushes.Unpushed; n > 0 {
-		return part{}, &sending.Waiting{After: reconciler.FirstRetry, Reason: lifecycle.ReasonOutputAwaited, Message: fmt.Sprintf("%s still to be fetched or pushed of attempt %d; then the jobs %s run again",
-			lifecycle.IsOrAre(n, "output"), s.Run.Attempt, lifecycle.Shorten(numbers.String(), maxShown))}
+		return part{}, &sending.Waiting{
+			After:  reconciler.FirstRetry,
+			Reason: lifecycle.ReasonOutputAwaited,
+			Message: fmt.Sprintf("%s still to be fetched or pushed of attempt %d; then the jobs %s run again",
+				lifecycle.IsOrAre(n, "output"), s.Run.Attempt, lifecycle.Shorten(numbers.String(), maxShown)),
+		}
 	}
 	p := part{numbers: numbers, base: s.Run, failed: s.Run.All() - numbers.Len()}
 	for _, n := range succeeded {
@@ -169,6 +173,10 @@ func (c *Controller) agree(ctx context.Context, job *v1alpha1.HTCJob, run *ledge
 		run.KeptFailed = min(int(job.Status.Failed), run.Jobs-run.Procs)
 	}
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		return errors.Join(tx.UpdateIntent(*run), tx.DropCarried(run.UID, run.Attempt), tx.RecallProcs(*run, lifecycle.Kept(*run, job.Status)))
+		return errors.Join(
+			tx.UpdateIntent(*run),
+			tx.DropCarried(run.UID, run.Attempt),
+			tx.RecallProcs(*run, lifecycle.Kept(*run, job.Status)),
+		)
 	})
 }

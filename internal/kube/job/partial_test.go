@@ -42,7 +42,11 @@ func TestOnlyTheFailedJobsRunAgainUnderTheirNumbers(t *testing.T) {
 	require.Equal(t, []int32{2, 2, 0}, counts(job))
 	require.Equal(t, []string{"2.0", "2.1"}, job.Status.JobID)
 	require.Equal(t, &v1alpha1.Partial{Procs: "1,3", Succeeded: 2}, job.Status.Partial)
-	require.Contains(t, w.events, `Normal NextAttempt: attempt 2 begins: the annotation htc.cern.ch/rerun is "a": only the jobs 1,3 run again, 2 others have ended`)
+	require.Contains(
+		t,
+		w.events,
+		`Normal NextAttempt: attempt 2 begins: the annotation htc.cern.ch/rerun is "a": only the jobs 1,3 run again, 2 others have ended`,
+	)
 	require.Equal(t, "out of 1.0\n", w.kept("one", 2, 0, output.Stdout), "it is kept from the beginning")
 	require.Equal(t, "absent", w.kept("one", 2, 1, output.Stdout))
 
@@ -178,7 +182,11 @@ func TestWhatCannotRunAgainIsRefusedOnceAndNothingIsSent(t *testing.T) {
 	w.completed(1)
 	w.crosscheck()
 	job := w.again("one", "a", "failed")
-	require.Equal(t, `nothing runs again, as asked for with the annotations htc.cern.ch/rerun "a" and htc.cern.ch/rerun-procs "failed": no job of it has failed`, condition(job, v1alpha1.ConditionRerunRefused).Message)
+	require.Equal(
+		t,
+		`nothing runs again, as asked for with the annotations htc.cern.ch/rerun "a" and htc.cern.ch/rerun-procs "failed": no job of it has failed`,
+		condition(job, v1alpha1.ConditionRerunRefused).Message,
+	)
 }
 
 func TestAnAttemptOfSomeJobsWaitsForTheOutputOfTheOthers(t *testing.T) {
@@ -189,7 +197,11 @@ func TestAnAttemptOfSomeJobsWaitsForTheOutputOfTheOthers(t *testing.T) {
 	w.crosscheck()
 	job := w.again("one", "a", "failed")
 	require.EqualValues(t, 1, job.Status.Attempt)
-	require.Contains(t, condition(job, v1alpha1.ConditionSubmitted).Message, "2 outputs are still to be fetched or pushed of attempt 1")
+	require.Contains(
+		t,
+		condition(job, v1alpha1.ConditionSubmitted).Message,
+		"2 outputs are still to be fetched or pushed of attempt 1",
+	)
 	w.schedd.Down(nil, scheddtest.Transfer)
 	w.fetchAgain("one")
 	w.later(time.Minute)

@@ -11,7 +11,10 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-var badPasswordError = &backend.CredentialError{Reason: "BadPassword", Message: "secret htcd/kinit-secret: no Kerberos ticket: Password incorrect"}
+var badPasswordError = &backend.CredentialError{
+	Reason:  "BadPassword",
+	Message: "secret htcd/kinit-secret: no Kerberos ticket: Password incorrect",
+}
 
 func TestAWrongPasswordIsShownByHTCJobsThatDoNotNeedItNow(t *testing.T) {
 	w := newWorld(t)

@@ -26,13 +26,22 @@ func TestWhatJobsHaveWrittenElsewhereIsListed(t *testing.T) {
 	allowed := func(o *Options) { o.Site.AllowSchemes = []string{"https"} }
 	w := newWorldWithOutput(t, allowed)
 	w.apply(htcjob("one", queueOf(3), sentTo("https://s/{namespace}/{name}/{attempt}/{proc}")))
-	w.schedd.Leaves("1.0", map[string]string{".htcd-out/0/small": "s", ".htcd-out/0.sent": "1 12\n" + strings.Repeat("a", 64) + "  1\n0 5\n"})
+	w.schedd.Leaves(
+		"1.0",
+		map[string]string{".htcd-out/0/small": "s", ".htcd-out/0.sent": "1 12\n" + strings.Repeat("a", 64) + "  1\n0 5\n"},
+	)
 	w.schedd.Leaves("1.2", map[string]string{".htcd-out/0/small": "s"})
 	w.completed(1, 0, 3)
 	require.Empty(t, w.job("one").Status.Outputs)
 	w.crosscheck()
 	want := []v1alpha1.WrittenOutput{
-		{Path: "big.root", Proc: 0, URL: "https://s/default/one/1/0", Size: new(int64(12)), Digest: "sha256:" + strings.Repeat("a", 64)},
+		{
+			Path:   "big.root",
+			Proc:   0,
+			URL:    "https://s/default/one/1/0",
+			Size:   new(int64(12)),
+			Digest: "sha256:" + strings.Repeat("a", 64),
+		},
 		{Path: "big.root", Proc: 2, URL: "https://s/default/one/1/2"},
 	}
 	require.Equal(t, want, w.job("one").Status.Outputs)
@@ -72,7 +81,13 @@ type registries struct {
 	shown  int // credentials
 }
 
-func (r *registries) Push(_ context.Context, to artifact.Target, files []artifact.Upload, last func(string) error, configs ...[]byte) (artifact.Pushed, error) {
+func (r *registries) Push(
+	_ context.Context,
+	to artifact.Target,
+	files []artifact.Upload,
+	last func(string) error,
+	configs ...[]byte,
+) (artifact.Pushed, error) {
 	r.shown = len(configs)
 	if r.err != nil {
 		return artifact.Pushed{}, r.err
@@ -102,7 +117,9 @@ func newWorldWithRegistries(t *testing.T, change ...func(*Options)) (*world, *re
 	r := &registries{}
 	allowed, err := artifact.ParseRegistries([]string{"r.example.org"})
 	require.NoError(t, err)
-	return newWorldWithOutput(t, append(change, func(o *Options) { o.Registries, o.Site.Inputs.Registries = r, allowed })...), r
+	return newWorldWithOutput(
+		t,
+		append(change, func(o *Options) { o.Registries, o.Site.Inputs.Registries = r, allowed })...), r
 }
 
 func TestArtifactsArePushedOnceTheOutputIsHere(t *testing.T) {

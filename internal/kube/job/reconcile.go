@@ -57,7 +57,11 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 type objectName struct{ namespace, name string }
 
 // reconcileJobs cross-checks everything in the scope.
-func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) (procs int, err error) {
+func (c *Controller) reconcileJobs(
+	ctx context.Context,
+	o ReconcileOptions,
+	found func(crosscheck.Difference),
+) (procs int, err error) {
 	var runs []ledger.Run
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{Namespace: o.Namespace, Name: o.Name, State: ledger.Submitted})
@@ -68,7 +72,13 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 	}
 	checker := c.crosscheck
 	if o.DryRun { // it does not record whether a schedd answers, either
-		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.Answering.Schedd, As: c.Questioner, Now: c.Now, Observer: checked{c}}
+		checker = &crosscheck.Checker{
+			Ledger:   c.Ledger,
+			Schedd:   c.Answering.Schedd,
+			As:       c.Questioner,
+			Now:      c.Now,
+			Observer: checked{c},
+		}
 	}
 	return checker.Reconcile(ctx, runs, o.DryRun, found)
 }
@@ -79,7 +89,12 @@ const statusSettles = 2 * time.Second
 
 // reconcileStatus compares the status of HTCJobs with the ledger. It skips those whose jobs differed, since their
 // status follows from the jobs.
-func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, differ map[objectName]bool, found func(crosscheck.Difference)) error {
+func (c *Controller) reconcileStatus(
+	ctx context.Context,
+	o ReconcileOptions,
+	differ map[objectName]bool,
+	found func(crosscheck.Difference),
+) error {
 	if o.Namespace == "" {
 		o.Namespace = c.Namespace
 	}
@@ -171,7 +186,11 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	compare("observedGeneration", was.ObservedGeneration, is.ObservedGeneration)
 	compare("clusterId", was.ClusterID, is.ClusterID)
 	compare("schedd", was.Schedd, is.Schedd)
-	compare("jobid", lifecycle.Shorten(strings.Join(was.JobID, ","), maxShown), lifecycle.Shorten(strings.Join(is.JobID, ","), maxShown))
+	compare(
+		"jobid",
+		lifecycle.Shorten(strings.Join(was.JobID, ","), maxShown),
+		lifecycle.Shorten(strings.Join(is.JobID, ","), maxShown),
+	)
 	compare("startTime", timeWord(was.StartTime), timeWord(is.StartTime))
 	compare("completionTime", timeWord(was.CompletionTime), timeWord(is.CompletionTime))
 	compare("failures", failureWords(was.Failures), failureWords(is.Failures))

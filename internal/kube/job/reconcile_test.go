@@ -92,10 +92,21 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 			w.crosscheck()
 			c.happens(w)
 			w.settle()
-			want := crosscheck.Difference{Namespace: "default", Name: "one", JobID: "1.0", Was: c.was, Is: c.is, Evidence: c.evidence}
+			want := crosscheck.Difference{
+				Namespace: "default",
+				Name:      "one",
+				JobID:     "1.0",
+				Was:       c.was,
+				Is:        c.is,
+				Evidence:  c.evidence,
+			}
 
 			run, procs, status := w.contents("one")
-			require.Equal(t, Report{Differences: []crosscheck.Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{DryRun: true}))
+			require.Equal(
+				t,
+				Report{Differences: []crosscheck.Difference{want}, Checked: 1},
+				w.reconcile(ReconcileOptions{DryRun: true}),
+			)
 			runAfter, procsAfter, statusAfter := w.contents("one")
 			require.Equal(t, run, runAfter)
 			require.Equal(t, procs, procsAfter)
@@ -124,8 +135,13 @@ func TestReconcileRepairsAStatusThatTheLedgerDoesNotShare(t *testing.T) {
 	wrong := w.job("one").DeepCopy()
 	wrong.Status.Phase, wrong.Status.Succeeded, wrong.Status.Failed = v1alpha1.PhaseFailed, 0, 1
 	require.NoError(t, w.store.Update(wrong))
-	want := crosscheck.Difference{Namespace: "default", Name: "one", Was: "phase=Failed succeeded=0 failed=1", Is: "phase=Succeeded succeeded=1 failed=0",
-		Evidence: "the ledger says otherwise than .status"}
+	want := crosscheck.Difference{
+		Namespace: "default",
+		Name:      "one",
+		Was:       "phase=Failed succeeded=0 failed=1",
+		Is:        "phase=Succeeded succeeded=1 failed=0",
+		Evidence:  "the ledger says otherwise than .status",
+	}
 	require.Equal(t, []crosscheck.Difference{want}, w.reconcile(ReconcileOptions{DryRun: true}).Differences)
 	require.Equal(t, wrong.Status, w.job("one").Status)
 	want.Repaired = true
@@ -210,13 +226,24 @@ func TestReconcileTellsTwoRunsOfOneClusterNumberApart(t *testing.T) {
 	w.crosscheck()
 	w.schedd.Lose(1, 0) // the schedd was set up again and counts from 1
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
-		run := ledger.Run{UID: "uid-two", Attempt: 1, Namespace: "default", Name: "two", State: ledger.Submitted, Cluster: 1, Procs: 1, Submitted: w.clock}
+		run := ledger.Run{
+			UID:       "uid-two",
+			Attempt:   1,
+			Namespace: "default",
+			Name:      "two",
+			State:     ledger.Submitted,
+			Cluster:   1,
+			Procs:     1,
+			Submitted: w.clock,
+		}
 		if err := tx.InsertRun(run); err != nil {
 			return err
 		}
 		return tx.InsertProcs(run, 1)
 	}))
-	w.schedd.Put(schedd.Job{Cluster: 1, Tag: schedd.Tag{UID: "uid-two", Attempt: 1}, Status: schedd.Running, StageInFinish: 1})
+	w.schedd.Put(
+		schedd.Job{Cluster: 1, Tag: schedd.Tag{UID: "uid-two", Attempt: 1}, Status: schedd.Running, StageInFinish: 1},
+	)
 	report := w.reconcile(ReconcileOptions{})
 	require.Equal(t, 2, report.Checked)
 	require.Len(t, report.Differences, 1)
@@ -246,7 +273,11 @@ func TestReconcileSaysWhatNeverRan(t *testing.T) {
 			for _, dry := range []bool{true, false} {
 				report := w.reconcile(ReconcileOptions{DryRun: dry})
 				require.Len(t, report.Differences, 1)
-				require.Equal(t, []any{"1", c.is, !dry}, []any{report.Differences[0].JobID, report.Differences[0].Is, report.Differences[0].Repaired})
+				require.Equal(
+					t,
+					[]any{"1", c.is, !dry},
+					[]any{report.Differences[0].JobID, report.Differences[0].Is, report.Differences[0].Repaired},
+				)
 			}
 			w.settle()
 			w.crosscheck()

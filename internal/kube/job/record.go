@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/output/fetch"
 )
 
-// Record stores a job's own report of its start or its end. It returns nil only when the ledger has it durably. It implements
-// notify.Recorder.
+// Record stores a job's own report of its start or its end. It returns nil only when the ledger has it durably. It
+// implements notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var uid, pool string
 	var check, over bool

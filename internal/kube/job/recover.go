@@ -113,8 +113,15 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 	return nil
 }
 
-// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends the attempt.
-func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, run ledger.Run, asked time.Time) error {
+// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends
+// the attempt.
+func (c *Controller) missing(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	t backend.Target,
+	run ledger.Run,
+	asked time.Time,
+) error {
 	if err := c.sender.Missing(ctx, t, run, asked); err != nil {
 		return err
 	}
@@ -122,7 +129,14 @@ func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, t backen
 }
 
 // recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
-func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, attempt int, some part) (*ledger.Run, error) {
+func (c *Controller) recordAgain(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	t backend.Target,
+	attempt int,
+	some part,
+) (*ledger.Run, error) {
 	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return nil, err
@@ -147,7 +161,12 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p po
 	run = some.of(run)
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		return errors.Join(tx.InsertRun(run), p.Record(tx), tx.RecallProcs(run, some.kept(run, job.Status)), some.carry(tx, run))
+		return errors.Join(
+			tx.InsertRun(run),
+			p.Record(tx),
+			tx.RecallProcs(run, some.kept(run, job.Status)),
+			some.carry(tx, run),
+		)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
@@ -170,9 +189,15 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 	return c.sendAgain(ctx, job, run)
 }
 
-// supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and only
-// the schedd knows the newest.
-func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, t backend.Target, attempt int) error {
+// supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and
+// only the schedd knows the newest.
+func (c *Controller) supersede(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	run ledger.Run,
+	t backend.Target,
+	attempt int,
+) error {
 	later := t.Of(c.newRun(job, attempt))
 	later.Restored, later.Deferred = true, true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
@@ -192,8 +217,8 @@ func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run le
 	return c.recover(ctx, job, &later, attempt, part{})
 }
 
-// sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
-// chosen again: the spec, or the site's command, may name another by now.
+// sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd
+// is chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	var p pool.Pool
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

@@ -54,7 +54,11 @@ func TestNothingIsSentAgainWhileTheScheddShowsAnotherQueue(t *testing.T) {
 		w.later(time.Minute)
 	}
 	require.Empty(t, w.schedd.Jobs())
-	require.Contains(t, condition(w.job("one"), v1alpha1.ConditionSubmitted).Message, "its queue was set up after the attempt had begun")
+	require.Contains(
+		t,
+		condition(w.job("one"), v1alpha1.ConditionSubmitted).Message,
+		"its queue was set up after the attempt had begun",
+	)
 	w.schedd.Restore(sent)
 	w.later(2 * time.Minute)
 	require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
@@ -232,7 +236,13 @@ func TestAnAdoptedClusterHasRunSinceTheScheddTookIt(t *testing.T) {
 	w.restart()
 	w.settle()
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
-	require.True(t, w.job("one").Status.StartTime.Time.Equal(sent), "%s instead of %s", w.job("one").Status.StartTime, sent)
+	require.True(
+		t,
+		w.job("one").Status.StartTime.Time.Equal(sent),
+		"%s instead of %s",
+		w.job("one").Status.StartTime,
+		sent,
+	)
 	w.later(11 * time.Minute)
 	require.Equal(t, "DeadlineExceeded", condition(w.job("one"), v1alpha1.ConditionFailed).Reason)
 }

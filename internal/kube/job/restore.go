@@ -61,7 +61,8 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		return run, nil
 	}
 	run.Confirmed, run.Ended = !lifecycle.OwesOutput(status), c.Now()
-	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil && said.Reason == crosscheck.StopDeadline {
+	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil &&
+		said.Reason == crosscheck.StopDeadline {
 		run.Stop, run.Message = crosscheck.StopDeadline, "spec.activeDeadlineSeconds have passed since the submission"
 	}
 	if status.CompletionTime != nil {
@@ -88,7 +89,8 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		if err != nil {
 			return err
 		}
-		if run.Cluster > 0 && (run.Factory == 0 || run.Confirmed || !run.Ended.IsZero()) { // a factory's procs get rows when they were made
+		if run.Cluster > 0 &&
+			(run.Factory == 0 || run.Confirmed || !run.Ended.IsZero()) { // a factory's procs get rows when they were made
 			if err := tx.InsertProcs(run, run.Procs); err != nil {
 				return err
 			}
@@ -109,7 +111,15 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	if err != nil {
 		return fmt.Errorf("restore attempt %d from the status: %w", run.Attempt, err)
 	}
-	c.Log.Warn().Str("job", job.Namespace+"/"+job.Name).Int("attempt", run.Attempt).Msg("the ledger had lost this run; restored from the object's status")
+	c.Log.Warn().Str(
+		"job",
+		job.Namespace+"/"+job.Name,
+	).Int(
+		"attempt",
+		run.Attempt,
+	).Msg(
+		"the ledger had lost this run; restored from the object's status",
+	)
 	if !run.Confirmed {
 		c.checks.Add(run.UID)
 	}

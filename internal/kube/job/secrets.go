@@ -77,7 +77,8 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 
 func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 	for _, job := range c.All() {
-		if job.Namespace != own.Namespace || !own.Sends(c.accountOf(job).Secret) || !slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
+		if job.Namespace != own.Namespace || !own.Sends(c.accountOf(job).Secret) ||
+			!slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
 			continue
 		}
 		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})
@@ -95,5 +96,7 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 // secretsDenied tells the administrator what the RBAC rules of an earlier release do not allow.
 func (c *Controller) secretsDenied(own secrets.Own, err error) {
 	c.Log.Warn().Err(err).Str("secret", own.Namespace+"/"+own.Name).
-		Msg("the secrets of namespaces are not kept while HTCJobs need them: htcd may not patch them; apply deploy/components/namespace-secrets of this release")
+		Msg(
+			"the secrets of namespaces are not kept while HTCJobs need them: htcd may not patch them; apply deploy/components/namespace-secrets of this release",
+		)
 }

@@ -33,7 +33,12 @@ func newRegistry(t *testing.T) *registry {
 	const kind = "application/vnd.oci.image.manifest.v1+json"
 	const file = "weights"
 	sum := func(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
-	manifest := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[{"mediaType":"x/y","digest":%q,"size":%d}]}`, sum(""), sum(file), len(file))
+	manifest := fmt.Sprintf(
+		`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[{"mediaType":"x/y","digest":%q,"size":%d}]}`,
+		sum(""),
+		sum(file),
+		len(file),
+	)
 	r := &registry{before: func(http.ResponseWriter, *http.Request) {}}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -146,7 +151,11 @@ func TestAnHTCJobSaysWhyItsArtifactIsNotFetchedYetAndIsSentInItsTurn(t *testing.
 	end()
 	require.Eventually(t, func() bool { w.settle(); return len(s.sent) == 1 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, []string{"weights"}, s.sent)
-	require.True(t, kind{w.Controller}.Line(t.Context(), reconciler.Submitting, "default/one").Fetches, "no other submission waits for a registry")
+	require.True(
+		t,
+		kind{w.Controller}.Line(t.Context(), reconciler.Submitting, "default/one").Fetches,
+		"no other submission waits for a registry",
+	)
 	w.apply(htcjob("plain"))
 	require.False(t, kind{w.Controller}.Line(t.Context(), reconciler.Submitting, "default/plain").Fetches)
 }

@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// stop removes the jobs of a run that have not ended from HTCondor. The intention is recorded first, so that it is carried
-// out whatever happens to htcd or the schedd in between:
+// stop removes the jobs of a run that have not ended from HTCondor. The intention is recorded first, so that it is
+// carried out whatever happens to htcd or the schedd in between:
 //
 //	Submitted ──> Submitted, Stop ──> condor_rm ──> gone from the queue ──> every proc has its end, from queue or history
 //	                   ▲                                     │                             │
@@ -26,7 +26,12 @@ import (
 //
 // When spec.maxFailures is reached, what runs may stay; it is removed as soon as it no longer runs. A job that ended
 // by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
-func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
+func (c *Controller) stop(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	s lifecycle.Situation,
+	d lifecycle.Decision,
+) error {
 	run := *s.Run
 	if run.Stop == "" {
 		fresh, err := c.Fresh(ctx, job)
@@ -46,7 +51,10 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	// It matches the factory of the jobs, too, whose ad has neither a status nor a number.
-	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
+	constraint := schedd.In(
+		run.Cluster,
+		fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed),
+	)
 	if s.SparesRunning(run.Stop) {
 		for _, status := range []schedd.JobStatus{schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
 			constraint += fmt.Sprintf(" && JobStatus =!= %d", status)
@@ -60,7 +68,12 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 		return fmt.Errorf("read what has ended: %w", err)
 	}
 	if len(spared) > 0 {
-		constraint += " && (ProcId =?= undefined || !member(" + schedd.NumberAttribute(run.Sent != "") + ", {" + strings.Join(spared, ",") + "}))"
+		constraint += " && (ProcId =?= undefined || !member(" + schedd.NumberAttribute(
+			run.Sent != "",
+		) + ", {" + strings.Join(
+			spared,
+			",",
+		) + "}))"
 	}
 	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)

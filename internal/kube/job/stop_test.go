@@ -225,7 +225,11 @@ func TestASuspendedHTCJobWithALostLedgerStaysSuspended(t *testing.T) {
 				w.later(5 * time.Second)
 			}
 			require.EqualValues(t, before.Attempt+1, w.job("one").Status.Attempt)
-			require.Len(t, slices.DeleteFunc(w.schedd.Jobs(), func(j schedd.Job) bool { return j.Status == schedd.Completed }), 2)
+			require.Len(
+				t,
+				slices.DeleteFunc(w.schedd.Jobs(), func(j schedd.Job) bool { return j.Status == schedd.Completed }),
+				2,
+			)
 		})
 	}
 }
@@ -318,7 +322,11 @@ func TestTheActiveDeadlineRemovesWhatHasNotEnded(t *testing.T) {
 		require.Equal(t, []int32{0, 1, 2}, counts(job), "what had ended keeps its verdict")
 		said := condition(job, v1alpha1.ConditionFailed)
 		require.Equal(t, "DeadlineExceeded", said.Reason)
-		require.Equal(t, "60 seconds have passed since the submission (spec.activeDeadlineSeconds): 1 of 3 jobs had not ended and was removed; 1 had failed before", said.Message)
+		require.Equal(
+			t,
+			"60 seconds have passed since the submission (spec.activeDeadlineSeconds): 1 of 3 jobs had not ended and was removed; 1 had failed before",
+			said.Message,
+		)
 		require.Equal(t, "ExitCode", job.Status.Failures[0].Reason)
 		require.Equal(t, "DeadlineExceeded", job.Status.Failures[1].Reason)
 		require.Len(t, w.schedd.Jobs(), 2, "completed ones stay until their output is fetched")

@@ -21,7 +21,8 @@ import (
 )
 
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
-// order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
+// order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is
+// final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, attempt int) error {
 	some, err := c.partOf(ctx, s)
 	if err != nil {
@@ -90,9 +91,16 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	return c.send(ctx, id, job, run, sandbox, tokens)
 }
 
-// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger, or the one from which it keeps what it
-// does not send: it sends the jobs with these numbers, if there are any.
-func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.Pool, attempt int, recorded *ledger.Run, numbers procset.Set) (site.Items, schedd.Sandbox, error) {
+// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger, or the
+// one from which it keeps what it does not send: it sends the jobs with these numbers, if there are any.
+func (c *Controller) prepare(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	by pool.Pool,
+	attempt int,
+	recorded *ledger.Run,
+	numbers procset.Set,
+) (site.Items, schedd.Sandbox, error) {
 	p, err := c.pointsOf(ctx, job, recorded)
 	if err != nil {
 		return p, schedd.Sandbox{}, err
@@ -105,9 +113,17 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	return p, sandbox, err
 }
 
-// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn after all. It returns false if
-// the object is not as the cache said; the queue will get its present version.
-func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, some part, ready *inputs.Ready, packed ledger.Items) (bool, error) {
+// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn after
+// all. It returns false if the object is not as the cache said; the queue will get its present version.
+func (c *Controller) begin(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	run *ledger.Run,
+	some part,
+	ready *inputs.Ready,
+	packed ledger.Items,
+) (bool, error) {
 	if err := c.stageInputs(ready, run); err != nil {
 		return false, err
 	}
@@ -131,7 +147,11 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		if err := p.Record(tx); err != nil {
 			return err
 		}
-		return errors.Join(insertParts(tx, job, *run, packed), some.carry(tx, *run), tx.DropEnded(run.UID, run.Attempt-sending.KeptAttempts))
+		return errors.Join(
+			insertParts(tx, job, *run, packed),
+			some.carry(tx, *run),
+			tx.DropEnded(run.UID, run.Attempt-sending.KeptAttempts),
+		)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -147,7 +167,9 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 	var outputDir string
 	if c.Output.Root != "" {
-		outputDir, _ = c.Output.AttemptDir(output.Attempt{Namespace: job.Namespace, Name: job.Name, Number: attempt}) // Kubernetes has checked the names
+		outputDir, _ = c.Output.AttemptDir(
+			output.Attempt{Namespace: job.Namespace, Name: job.Name, Number: attempt},
+		) // Kubernetes has checked the names
 	}
 	return ledger.Run{
 		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
@@ -159,7 +181,14 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 }
 
 // send runs condor_submit for a run whose intent is in the ledger.
-func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, tokens []string) error {
+func (c *Controller) send(
+	ctx context.Context,
+	id schedd.Identity,
+	job *v1alpha1.HTCJob,
+	run ledger.Run,
+	sandbox schedd.Sandbox,
+	tokens []string,
+) error {
 	if err := c.fetcher.Clear(run); err != nil {
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
@@ -185,9 +214,14 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	return c.recordCluster(ctx, job, run, cluster)
 }
 
-// recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless the run
-// has one.
-func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
+// recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless
+// the run has one.
+func (c *Controller) recordCluster(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	run ledger.Run,
+	cluster schedd.Cluster,
+) error {
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
@@ -204,7 +238,8 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	return nil
 }
 
-// refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec changes.
+// refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec
+// changes.
 func (c *Controller) refuse(ctx context.Context, run ledger.Run, why error) error {
 	if err := c.sender.Refuse(ctx, run, why, carryRefused); err != nil {
 		return err
@@ -212,9 +247,15 @@ func (c *Controller) refuse(ctx context.Context, run ledger.Run, why error) erro
 	return c.keepOutput(ctx, run)
 }
 
-// sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process began
-// are in the ledger; after those that it found there at its start, later ones may be missing.
-func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, newest *ledger.Run) (bool, error) {
+// sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process
+// began are in the ledger; after those that it found there at its start, later ones may be missing.
+func (c *Controller) sentLater(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	t backend.Target,
+	newest *ledger.Run,
+) (bool, error) {
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
 	}

@@ -35,7 +35,8 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at
 	// once.
-	if since, claimed := c.Actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
+	if since, claimed := c.Actions.Since(key); claimed && d.Action == lifecycle.Recover &&
+		c.Now().Sub(since) < firstWrite {
 		c.Changed.AddAfter(key, reconciler.BetweenWrites)
 		return nil
 	}
@@ -88,7 +89,11 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
 		ttl, whose := s.TTL()
-		return c.Expire(ctx, s.Job, fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose))
+		return c.Expire(
+			ctx,
+			s.Job,
+			fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose),
+		)
 	}
 	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
 		c.Changed.AddAfter(key, wait)
@@ -178,7 +183,11 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			s.Unwanted = procset.Of(slices.DeleteFunc(open, func(n int) bool { return !wanted.Has(n) }))
 		}
 		if s.Counts.Held > 0 {
-			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1})
+			held, err := tx.Procs(
+				run.UID,
+				run.Attempt,
+				ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1},
+			)
 			if err != nil {
 				return err
 			}
@@ -221,7 +230,8 @@ func gatherSuccesses(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
 // for the conditions, which are set anew.
 func (c *Controller) believe(s *lifecycle.Situation) {
 	job := s.Job
-	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
+	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 ||
+		s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
 	// A deletion drops the rows before it lets go of the object.
 	agreed := c.Memory.Of(key).Agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
 	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
@@ -230,7 +240,15 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 	case word == lifecycle.HTCondorsWord:
 		s.Unasked = true
 	case ahead:
-		c.Log.Warn().Str("job", key).Int32("attempt", job.Status.Attempt).Msg("the status tells of an attempt that there never was; the ledger's stands")
+		c.Log.Warn().Str(
+			"job",
+			key,
+		).Int32(
+			"attempt",
+			job.Status.Attempt,
+		).Msg(
+			"the status tells of an attempt that there never was; the ledger's stands",
+		)
 		s.Job = job.DeepCopy()
 		s.Job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending, Conditions: s.Job.Status.Conditions}
 	case !agreed:

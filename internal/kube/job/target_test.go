@@ -40,11 +40,22 @@ func (p *pools) PresentOf(ctx context.Context, id schedd.Identity, uids []string
 	return p.at[id.Endpoint].PresentOf(ctx, id, uids, fn)
 }
 
-func (p *pools) Changed(ctx context.Context, id schedd.Identity, constraint string, period schedd.Period, fn func(schedd.Job) error) error {
+func (p *pools) Changed(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	period schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
 }
 
-func (p *pools) Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error {
+func (p *pools) Factories(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	fn func(schedd.Factory) error,
+) error {
 	return p.at[id.Endpoint].Factories(ctx, id, constraint, fn)
 }
 
@@ -60,7 +71,13 @@ func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, 
 	return p.at[id.Endpoint].Daemon(ctx, id)
 }
 
-func (p *pools) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (p *pools) History(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	return p.at[id.Endpoint].History(ctx, id, constraint, b, fn)
 }
 
@@ -94,8 +111,8 @@ func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
 
 func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
 
-// newWorldOfPools returns a world with the schedds "first", which is the usual one, and "second", and "first" of a pool "far";
-// spec.pool may name all of them.
+// newWorldOfPools returns a world with the schedds "first", which is the usual one, and "second", and "first" of a pool
+// "far"; spec.pool may name all of them.
 func newWorldOfPools(t *testing.T) (w *world, p *pools, first, second, far *scheddtest.Schedd) {
 	t.Helper()
 	w = newWorld(t)
@@ -179,7 +196,11 @@ func TestWhatMayNotBeNamedIsRefused(t *testing.T) {
 			require.Equal(t, "Refused", said.Reason)
 			require.Contains(t, said.Message, c.says)
 			for _, at := range []*scheddtest.Schedd{first, second, far} {
-				require.Zero(t, at.Calls(scheddtest.Queue)+at.Calls(scheddtest.Submit)+at.Calls(scheddtest.Account), "nobody was shown a ticket")
+				require.Zero(
+					t,
+					at.Calls(scheddtest.Queue)+at.Calls(scheddtest.Submit)+at.Calls(scheddtest.Account),
+					"nobody was shown a ticket",
+				)
 			}
 		})
 	}
@@ -279,7 +300,11 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 	w.delete("there")
 	require.NotNil(t, w.job("there"), "it waits for its schedd")
 	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(reconciler.Deleting)(t.Context(), "default/there"))
-	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(reconciler.Submitting)(t.Context(), "default/later-there"))
+	require.Equal(
+		t,
+		schedd.Endpoint{Schedd: "second"},
+		w.backendOf(reconciler.Submitting)(t.Context(), "default/later-there"),
+	)
 	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(reconciler.Asking)(t.Context(), "default/later-here"))
 
 	second.Down(nil)

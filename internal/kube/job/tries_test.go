@@ -49,7 +49,11 @@ func TestAScheddAtItsLimitIsAskedByOneHTCJob(t *testing.T) {
 
 func TestTheSizeOfOneSubmissionIsNobodyElsesLimit(t *testing.T) {
 	w := newWorld(t)
-	large := &schedd.Error{Kind: schedd.Limit, ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION"}
+	large := &schedd.Error{
+		Kind:     schedd.Limit,
+		ExitCode: 1,
+		Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION",
+	}
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: large})
 	require.Equal(t, "LimitReached", submitted(w.apply(htcjob("large"))).Reason)
 	load, err := w.PoolLoad(t.Context(), "")
@@ -81,7 +85,13 @@ type bounded struct {
 	since *[]string
 }
 
-func (b bounded) History(ctx context.Context, id schedd.Identity, constraint string, h schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (b bounded) History(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	h schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	if h.Limit == 0 {
 		*b.since = append(*b.since, h.Since)
 	}
@@ -96,7 +106,12 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 	var since []string
 	w.asks(bounded{w.schedd, &since})
 	for i := range 200 { // its numbers differ
-		w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &schedd.Error{Command: "condor_submit", ExitCode: 1, Stderr: fmt.Sprintf("ERROR: the moon, cluster %d", i)}})
+		w.schedd.Fail(
+			scheddtest.Submit,
+			scheddtest.Fault{
+				Err: &schedd.Error{Command: "condor_submit", ExitCode: 1, Stderr: fmt.Sprintf("ERROR: the moon, cluster %d", i)},
+			},
+		)
 	}
 	w.apply(htcjob("one"))
 	for range 360 {
@@ -117,7 +132,9 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 
 func TestARefusalAtTheCommitIsBelievedWhenItIsRepeated(t *testing.T) {
 	refusal := func(words string) scheddtest.Fault {
-		return scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Refused, AtCommit: true, Command: "condor_submit", ExitCode: 1, Stderr: words}}
+		return scheddtest.Fault{
+			Err: &schedd.Error{Kind: schedd.Refused, AtCommit: true, Command: "condor_submit", ExitCode: 1, Stderr: words},
+		}
 	}
 	for name, c := range map[string]struct {
 		says  []string

@@ -51,7 +51,11 @@ func TestAQueueThatIsEmptyForAMinuteFailsNothing(t *testing.T) {
 	is, reason, message := reachable()
 	require.Equal(t, metav1.ConditionUnknown, is)
 	require.Equal(t, backend.ReasonJobsMissing, reason)
-	require.Contains(t, message, "20 of htcd's jobs that were there, and more than half of the open jobs are missing at once")
+	require.Contains(
+		t,
+		message,
+		"20 of htcd's jobs that were there, and more than half of the open jobs are missing at once",
+	)
 	require.Equal(t, backend.ReasonJobsMissing, w.job("joba").Status.Reason)
 	w.schedd.Put(all...)
 	passes(2, time.Minute)
@@ -107,7 +111,11 @@ func TestWhatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 		w.schedd.Leave(1, 1)
 		passes(w, 2)
 		status := w.job("one").Status
-		require.Equal(t, []any{v1alpha1.PhaseFailed, int32(1), int32(1)}, []any{status.Phase, status.Succeeded, status.Failed})
+		require.Equal(
+			t,
+			[]any{v1alpha1.PhaseFailed, int32(1), int32(1)},
+			[]any{status.Phase, status.Succeeded, status.Failed},
+		)
 		require.EqualValues(t, 3, *status.Failures[0].ExitCode)
 	})
 	t.Run("unless it was sent anew", func(t *testing.T) {

@@ -126,7 +126,9 @@ func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
 		},
-		Spec:   v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}}},
+		Spec: v1alpha1.HTCJobSpec{
+			Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		},
 		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}, // the CRD's default
 	}
 	for _, f := range change {
@@ -320,7 +322,11 @@ func (w *world) RemoveFinalizer(_ context.Context, job *v1alpha1.HTCJob) error {
 	return nil
 }
 
-func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+func (w *world) SetStatus(
+	_ context.Context,
+	job *v1alpha1.HTCJob,
+	status v1alpha1.HTCJobStatus,
+) (*v1alpha1.HTCJob, error) {
 	current := w.job(job.Name).DeepCopy()
 	current.Status = status
 	w.writes++
@@ -330,7 +336,11 @@ func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alph
 func (w *world) Delete(_ context.Context, job *v1alpha1.HTCJob) error {
 	current := w.job(job.Name).DeepCopy()
 	if current.Generation != job.Generation {
-		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), job.Name, errBroken)
+		return apierrors.NewConflict(
+			v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(),
+			job.Name,
+			errBroken,
+		)
 	}
 	current.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	w.write(current)
@@ -401,6 +411,10 @@ func (w *world) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Ident
 	return w.Common(ctx, endpoint)
 }
 
-var errUnreachable = &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "Can't find address of local schedd"}
+var errUnreachable = &schedd.Error{
+	Kind:    schedd.Unreachable,
+	Command: "condor_q",
+	Stderr:  "Can't find address of local schedd",
+}
 
 var errBroken = errors.New("the command was killed")

@@ -22,7 +22,11 @@ func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
 		return nil
 	}
 	at, known := k.state()
-	waits := &lifecycle.Quota{Waits: true, Reason: lifecycle.ReasonQuotaAwaited, Message: "it is about to get into Kueue's queue " + queue}
+	waits := &lifecycle.Quota{
+		Waits:   true,
+		Reason:  lifecycle.ReasonQuotaAwaited,
+		Message: "it is about to get into Kueue's queue " + queue,
+	}
 	switch {
 	case !known:
 		waits.Message = "whether Kueue is there is not known yet"
@@ -46,8 +50,8 @@ func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
 	return waits
 }
 
-// Keep makes the Workload of an HTCJob, has it say what is needed no more, and deletes those of what is no longer to be run. One that is
-// suspended waits for nothing.
+// Keep makes the Workload of an HTCJob, has it say what is needed no more, and deletes those of what is no longer to be
+// run. One that is suspended waits for nothing.
 func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
 	at, _ := k.state()
 	if at == nil {
@@ -66,7 +70,13 @@ func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
 			continue
 		}
 		uid := w.UID
-		err := at.workloads.Namespace(w.Namespace).Delete(ctx, w.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		err := at.workloads.Namespace(
+			w.Namespace,
+		).Delete(
+			ctx,
+			w.Name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
+		)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			failures = append(failures, fmt.Errorf("delete Workload %s: %w", w.Name, err))
 		}
@@ -108,11 +118,22 @@ func (k *Kueue) update(ctx context.Context, at *api, w *workload, d lifecycle.De
 	if status == nil || onlyReclaims(status) && !k.may(w.UID) {
 		return nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status})
+	patch, err := json.Marshal(
+		map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status},
+	)
 	if err != nil {
 		return err
 	}
-	_, err = at.workloads.Namespace(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	_, err = at.workloads.Namespace(
+		w.Namespace,
+	).Patch(
+		ctx,
+		w.Name,
+		types.MergePatchType,
+		patch,
+		metav1.PatchOptions{FieldManager: manager},
+		"status",
+	)
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // its news follow
 	}

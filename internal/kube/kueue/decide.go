@@ -28,7 +28,12 @@ func verdict(w *workload, queue string) *lifecycle.Quota {
 	conditions := w.Status.Conditions
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(conditions, kind) }
 	waits := func(format string, args ...any) *lifecycle.Quota {
-		return &lifecycle.Quota{Waits: true, Stops: true, Reason: lifecycle.ReasonQuotaAwaited, Message: fmt.Sprintf(format, args...)}
+		return &lifecycle.Quota{
+			Waits:   true,
+			Stops:   true,
+			Reason:  lifecycle.ReasonQuotaAwaited,
+			Message: fmt.Sprintf(format, args...),
+		}
 	}
 	why := func(kind string) string {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Message != "" {
@@ -51,13 +56,24 @@ func verdict(w *workload, queue string) *lifecycle.Quota {
 	return waits("it waits in Kueue's queue %s%s", queue, why(quotaReserved))
 }
 
-// next returns the status that a Workload has to get, nil if it is as it should be. An eviction is answered once no job is left.
+// next returns the status that a Workload has to get, nil if it is as it should be. An eviction is answered once no job
+// is left.
 func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 	before := w.Status.Conditions
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(before, kind) }
 	conditions := slices.Clone(before)
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message, ObservedGeneration: w.Generation, LastTransitionTime: now})
+		meta.SetStatusCondition(
+			&conditions,
+			metav1.Condition{
+				Type:               kind,
+				Status:             is,
+				Reason:             reason,
+				Message:            message,
+				ObservedGeneration: w.Generation,
+				LastTransitionTime: now,
+			},
+		)
 	}
 	status := map[string]any{}
 	switch {

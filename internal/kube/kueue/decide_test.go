@@ -24,7 +24,10 @@ var (
 
 func condition(kind string, is metav1.ConditionStatus, reason string) func(*workload) {
 	return func(w *workload) {
-		meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: "as Kueue says", LastTransitionTime: noon})
+		meta.SetStatusCondition(
+			&w.Status.Conditions,
+			metav1.Condition{Type: kind, Status: is, Reason: reason, Message: "as Kueue says", LastTransitionTime: noon},
+		)
 	}
 }
 

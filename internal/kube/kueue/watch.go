@@ -21,14 +21,18 @@ import (
 )
 
 // versions are those of Kueue's API that will do, the best first.
-var versions = []schema.GroupVersion{{Group: "kueue.x-k8s.io", Version: "v1beta2"}, {Group: "kueue.x-k8s.io", Version: "v1beta1"}}
+var versions = []schema.GroupVersion{
+	{Group: "kueue.x-k8s.io", Version: "v1beta2"},
+	{Group: "kueue.x-k8s.io", Version: "v1beta1"},
+}
 
 // Kueue is the Workloads of HTCJobs. Set its fields, and Run it.
 type Kueue struct {
 	Discovery discovery.DiscoveryInterface
 	Client    dynamic.Interface
 	Namespace string // the one of HTCJobs that are watched; empty: all
-	// Changed is called with the key of an HTCJob whose Workload has changed, and with none when Kueue has come or gone.
+	// Changed is called with the key of an HTCJob whose Workload has changed, and with none when Kueue has come or
+	// gone.
 	Changed func(key string)
 	Log     zerolog.Logger
 	Now     func() time.Time
@@ -87,7 +91,8 @@ type refusal struct {
 	at  time.Time
 }
 
-// refused keeps why an HTCJob has no Workload; nil: it has one. What is old is of HTCJobs that are gone, as others are tried again.
+// refused keeps why an HTCJob has no Workload; nil: it has one. What is old is of HTCJobs that are gone, as others are
+// tried again.
 func (k *Kueue) refused(job types.UID, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -108,8 +113,8 @@ func (k *Kueue) refusal(job types.UID) string {
 	return k.refusals[job].why
 }
 
-// betweenEnds is how often a Workload is told at most that jobs have ended, since thousands may end within a second. The next look at the HTCJob, at the
-// latest at a resync, tells the rest.
+// betweenEnds is how often a Workload is told at most that jobs have ended, since thousands may end within a second.
+// The next look at the HTCJob, at the latest at a resync, tells the rest.
 const betweenEnds = 2 * time.Second
 
 // may reports whether a Workload may be told now that jobs have ended.
@@ -191,10 +196,19 @@ const byOwner = "owner"
 // watch returns the API once its Workloads are known, nil if ctx ends before.
 func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 	workloads := v.WithResource("workloads")
-	informer := dynamicinformer.NewFilteredDynamicInformer(k.Client, workloads, k.Namespace, 0, cache.Indexers{byOwner: func(object any) ([]string, error) {
-		return []string{object.(metav1.Object).GetLabels()[uidLabel]}, nil
-	}}, func(o *metav1.ListOptions) { o.LabelSelector = ourLabel }).Informer()
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: k.tell, UpdateFunc: func(_, now any) { k.tell(now) }, DeleteFunc: k.tell})
+	informer := dynamicinformer.NewFilteredDynamicInformer(
+		k.Client,
+		workloads,
+		k.Namespace,
+		0,
+		cache.Indexers{byOwner: func(object any) ([]string, error) {
+			return []string{object.(metav1.Object).GetLabels()[uidLabel]}, nil
+		}},
+		func(o *metav1.ListOptions) { o.LabelSelector = ourLabel },
+	).Informer()
+	_, err := informer.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: k.tell, UpdateFunc: func(_, now any) { k.tell(now) }, DeleteFunc: k.tell},
+	)
 	if err != nil {
 		k.Log.Error().Err(err).Msg("Kueue's Workloads are not watched")
 		return nil
@@ -203,7 +217,12 @@ func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil
 	}
-	return &api{version: v, workloads: k.Client.Resource(workloads), classes: k.Client.Resource(v.WithResource("workloadpriorityclasses")), index: informer.GetIndexer()}
+	return &api{
+		version:   v,
+		workloads: k.Client.Resource(workloads),
+		classes:   k.Client.Resource(v.WithResource("workloadpriorityclasses")),
+		index:     informer.GetIndexer(),
+	}
 }
 
 // of returns the Workloads of an HTCJob.
@@ -213,7 +232,8 @@ func (a *api) of(job *v1alpha1.HTCJob) (all []*workload) {
 		return nil // there is no such index
 	}
 	for _, object := range objects {
-		if w, err := read(object.(*unstructured.Unstructured)); err == nil && w.DeletionTimestamp == nil && w.Namespace == job.Namespace {
+		if w, err := read(object.(*unstructured.Unstructured)); err == nil && w.DeletionTimestamp == nil &&
+			w.Namespace == job.Namespace {
 			all = append(all, w)
 		}
 	}

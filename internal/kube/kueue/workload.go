@@ -64,7 +64,8 @@ func read(object *unstructured.Unstructured) (*workload, error) {
 	return &w, nil
 }
 
-// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue: there can be only one.
+// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue:
+// there can be only one.
 func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", job.UID, job.Labels[QueueLabel], d.Of))
 	const prefix, hashed, longest = "htcjob-", 10, 63
@@ -73,11 +74,18 @@ func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
 }
 
 // newWorkload returns the Workload of an HTCJob, whose priority is that of its class.
-func newWorkload(apiVersion string, job *v1alpha1.HTCJob, d lifecycle.Demand, priority int32) (*unstructured.Unstructured, error) {
+func newWorkload(
+	apiVersion string,
+	job *v1alpha1.HTCJob,
+	d lifecycle.Demand,
+	priority int32,
+) (*unstructured.Unstructured, error) {
 	labels := map[string]string{uidLabel: string(job.UID), ourLabel: "true"}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
-		Containers:    []corev1.Container{{Name: podSet, Image: "htcjob", Resources: corev1.ResourceRequirements{Requests: requests(job)}}},
+		Containers: []corev1.Container{
+			{Name: podSet, Image: "htcjob", Resources: corev1.ResourceRequirements{Requests: requests(job)}},
+		},
 	}}
 	set, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
 	if err != nil {
@@ -100,7 +108,8 @@ func newWorkload(apiVersion string, job *v1alpha1.HTCJob, d lifecycle.Demand, pr
 	return w, nil
 }
 
-// requests returns what each job takes of a quota: at least a core, and of memory and GPUs what its spec asks for. A queue needs quota of all that is requested.
+// requests returns what each job takes of a quota: at least a core, and of memory and GPUs what its spec asks for. A
+// queue needs quota of all that is requested.
 func requests(job *v1alpha1.HTCJob) corev1.ResourceList {
 	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	r := job.Spec.Resources

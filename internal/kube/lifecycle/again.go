@@ -29,7 +29,8 @@ const ReasonOutputAwaited = "OutputAwaited"
 // Unkept are the reasons with which a job has not ended by itself or by anybody's will but was taken back by htcd.
 var Unkept = []string{crosscheck.StopSuspended, crosscheck.ReasonStagingFailed}
 
-// Again returns what the attempt after the newest one sends, and what of it the annotation lists. If the annotations ask for what cannot be, why says so.
+// Again returns what the attempt after the newest one sends, and what of it the annotation lists. If the annotations
+// ask for what cannot be, why says so.
 func (s Situation) Again() (choice Choice, listed procset.Set, why string) {
 	run := s.Run
 	if run == nil || edited(s.Job, run) || run.SpecHash == "" {
@@ -74,7 +75,8 @@ func (s Situation) refusesAgain() string {
 	return why
 }
 
-// Numbers returns the jobs to send, empty if that is all of them: those that are listed, and those that are not among the kept ones, which have ended.
+// Numbers returns the jobs to send, empty if that is all of them: those that are listed, and those that are not among
+// the kept ones, which have ended.
 func Numbers(listed procset.Set, kept []int, jobs int) procset.Set {
 	var send []int
 	next := 0
@@ -108,7 +110,11 @@ func partial(run *ledger.Run) *v1alpha1.Partial {
 	if len(procs) > maxPartial {
 		procs = procs[:maxPartial] + cutOff
 	}
-	return &v1alpha1.Partial{Procs: procs, Succeeded: int32(run.Jobs - run.Procs - run.KeptFailed), Failed: int32(run.KeptFailed)} // #nosec G115 -- 100,000 at most
+	return &v1alpha1.Partial{
+		Procs:     procs,
+		Succeeded: int32(run.Jobs - run.Procs - run.KeptFailed),
+		Failed:    int32(run.KeptFailed),
+	} // #nosec G115 -- 100,000 at most
 }
 
 // keeps says how many jobs a run does not send.

@@ -35,7 +35,11 @@ func TestWhatTheNextAttemptSends(t *testing.T) {
 	} {
 		job := &v1alpha1.HTCJob{}
 		job.Annotations = map[string]string{v1alpha1.RerunAnnotation: c.rerun, v1alpha1.RerunProcsAnnotation: c.procs}
-		s := Situation{Job: job, Run: &ledger.Run{State: ledger.Submitted, Procs: 4, Rerun: "1", SpecHash: job.SpecHash()}, Counts: ledger.Counts{Succeeded: 2, Failed: 2}}
+		s := Situation{
+			Job:    job,
+			Run:    &ledger.Run{State: ledger.Submitted, Procs: 4, Rerun: "1", SpecHash: job.SpecHash()},
+			Counts: ledger.Counts{Succeeded: 2, Failed: 2},
+		}
 		if c.change != nil {
 			c.change(&s)
 		}
@@ -70,8 +74,15 @@ func TestTheNumbersThatAreSent(t *testing.T) {
 
 func TestAPartComesBackFromItsStatus(t *testing.T) {
 	run := ledger.Run{UID: "u", Attempt: 2, Procs: 4, Confirmed: true}
-	status := v1alpha1.HTCJobStatus{Succeeded: 2, Failed: 2, Partial: &v1alpha1.Partial{Procs: "1,3", Succeeded: 1, Failed: 1},
-		Failures: []v1alpha1.Failure{{JobID: "7.0", Proc: new(int32(0)), Reason: "Lost"}, {JobID: "9.1", Proc: new(int32(3)), ExitCode: new(int32(5))}}}
+	status := v1alpha1.HTCJobStatus{
+		Succeeded: 2,
+		Failed:    2,
+		Partial:   &v1alpha1.Partial{Procs: "1,3", Succeeded: 1, Failed: 1},
+		Failures: []v1alpha1.Failure{
+			{JobID: "7.0", Proc: new(int32(0)), Reason: "Lost"},
+			{JobID: "9.1", Proc: new(int32(3)), ExitCode: new(int32(5))},
+		},
+	}
 	run = Recalled(run, status)
 	require.Equal(t, []any{"1,3", 2, 4, 1}, []any{run.Sent, run.Procs, run.Jobs, run.KeptFailed})
 	require.Equal(t, status.Partial, partial(&run))

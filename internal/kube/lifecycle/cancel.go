@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger/procset"
 )
 
-// Cancels returns the jobs that an annotation wants removed from a run of this HTCJob, which may have ended. What is for an earlier attempt
-// asks for nothing. If the annotation asks for what cannot be, why says so.
+// Cancels returns the jobs that an annotation wants removed from a run of this HTCJob, which may have ended. What is
+// for an earlier attempt asks for nothing. If the annotation asks for what cannot be, why says so.
 func Cancels(job *v1alpha1.HTCJob, run *ledger.Run) (procs procset.Set, why string) {
 	words := job.CancelProcs()
 	if words == "" || run == nil {
@@ -44,5 +44,10 @@ func cancelCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situatio
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionCancelRefused)
 		return
 	}
-	set(v1alpha1.ConditionCancelRefused, metav1.ConditionTrue, "CannotCancel", fmt.Sprintf("cancel the jobs %.40q: %s", s.Job.CancelProcs(), why))
+	set(
+		v1alpha1.ConditionCancelRefused,
+		metav1.ConditionTrue,
+		"CannotCancel",
+		fmt.Sprintf("cancel the jobs %.40q: %s", s.Job.CancelProcs(), why),
+	)
 }

@@ -26,7 +26,10 @@ func Indexes(rule v1alpha1.SuccessRule) procset.Set {
 	if rule.SucceededIndexes == "" {
 		return procset.Set{}
 	}
-	set, _ := procset.Parse(rule.SucceededIndexes, math.MaxInt32) // the CRD has checked its form, and the submission the rest
+	set, _ := procset.Parse(
+		rule.SucceededIndexes,
+		math.MaxInt32,
+	) // the CRD has checked its form, and the submission the rest
 	return set
 }
 
@@ -62,12 +65,22 @@ func before(n Successes) int { return n.Before }
 func (s Situation) endsEarly() (stop, message string) {
 	if most := s.Job.Spec.MaxFailures; most != nil {
 		failed := s.Counts.Failed - s.Run.KeptFailed
-		if limit, err := intstr.GetScaledValueFromIntOrPercent(most, s.Run.Procs, true); err == nil && failed >= max(limit, 1) {
-			return crosscheck.StopFailures, fmt.Sprintf("%d of %s failed (spec.maxFailures: %s)", failed, Plural(s.Run.Procs, "job"), most)
+		if limit, err := intstr.GetScaledValueFromIntOrPercent(most, s.Run.Procs, true); err == nil &&
+			failed >= max(limit, 1) {
+			return crosscheck.StopFailures, fmt.Sprintf(
+				"%d of %s failed (spec.maxFailures: %s)",
+				failed,
+				Plural(s.Run.Procs, "job"),
+				most,
+			)
 		}
 	}
 	if i := s.met(all); i >= 0 && s.met(before) < 0 && !edited(s.Job, s.Run) {
-		return crosscheck.StopSuccess, fmt.Sprintf("%s succeeded, which is enough (spec.successPolicy.rules[%d])", Plural(s.Successes[i].All, "job"), i)
+		return crosscheck.StopSuccess, fmt.Sprintf(
+			"%s succeeded, which is enough (spec.successPolicy.rules[%d])",
+			Plural(s.Successes[i].All, "job"),
+			i,
+		)
 	}
 	return "", ""
 }
@@ -107,7 +120,8 @@ func (s Situation) stopped() int {
 
 // SparesRunning reports whether the jobs that run go on while an attempt is ended.
 func (s Situation) SparesRunning(stop string) bool {
-	return stop == crosscheck.StopFailures && s.Job.Spec.OnMaxFailures != v1alpha1.RemoveAll && !s.suspends() && !overdue(s)
+	return stop == crosscheck.StopFailures && s.Job.Spec.OnMaxFailures != v1alpha1.RemoveAll && !s.suspends() &&
+		!overdue(s)
 }
 
 // earlyConditions say that an attempt has ended, or is to end, before all its jobs have.
@@ -117,7 +131,12 @@ func earlyConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situatio
 			meta.RemoveStatusCondition(&status.Conditions, kind)
 			continue
 		}
-		set(kind, metav1.ConditionTrue, stop, fmt.Sprintf("%s: %s removed", s.Run.Message, wasOrWere(s.stopped(), "other job")))
+		set(
+			kind,
+			metav1.ConditionTrue,
+			stop,
+			fmt.Sprintf("%s: %s removed", s.Run.Message, wasOrWere(s.stopped(), "other job")),
+		)
 	}
 }
 

@@ -26,7 +26,10 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		}
 	case v1alpha1.PhaseRunning:
 		if s.awaitsOutput() {
-			return "FetchingOutput", fmt.Sprintf("%s succeeded; spec.completeAfterOutput waits for their output", Plural(n.Succeeded, "job"))
+			return "FetchingOutput", fmt.Sprintf(
+				"%s succeeded; spec.completeAfterOutput waits for their output",
+				Plural(n.Succeeded, "job"),
+			)
 		}
 		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
 	case v1alpha1.PhaseSuspended:
@@ -39,8 +42,10 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		}
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
 		if s.Stopped > 0 {
-			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, what had not ended is sent again as the next attempt",
-				wasOrWere(s.Stopped, "job"))
+			message = fmt.Sprintf(
+				"spec.suspend is true: %s removed from HTCondor; when it is false, what had not ended is sent again as the next attempt",
+				wasOrWere(s.Stopped, "job"),
+			)
 		}
 		return "Suspended", message
 	}
@@ -49,8 +54,12 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 
 // heldByPool says why jobs of a suspended pool do not start.
 func heldByPool(s Situation) string {
-	return fmt.Sprintf("%s held, %s among them: HTCPool %s is suspended; what waited for a slot there starts no sooner than it is Online or Draining again",
-		IsOrAre(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Run.Pool)
+	return fmt.Sprintf(
+		"%s held, %s among them: HTCPool %s is suspended; what waited for a slot there starts no sooner than it is Online or Draining again",
+		IsOrAre(s.Counts.Held, "job"),
+		nameOf(s, *s.Held),
+		s.Run.Pool,
+	)
 }
 
 // success says that an attempt has succeeded.
@@ -86,7 +95,12 @@ func failure(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		}
 		return crosscheck.StopFailures, message
 	case run.Stop == crosscheck.StopSuccess:
-		message = fmt.Sprintf("%d of %s failed, and %d removed when their callbacks had met spec.successPolicy: HTCondor says otherwise", n.Failed-s.Stopped, all, s.Stopped)
+		message = fmt.Sprintf(
+			"%d of %s failed, and %d removed when their callbacks had met spec.successPolicy: HTCondor says otherwise",
+			n.Failed-s.Stopped,
+			all,
+			s.Stopped,
+		)
 	case run.Stop == crosscheck.StopDeadline && s.Stopped > 0:
 		message = fmt.Sprintf("%s: %d of %s had not ended and %s removed", run.Message, s.Stopped, all, be(s.Stopped))
 		if s.Stopped == n.Failed {
@@ -104,7 +118,8 @@ func failure(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	return endReason(s, phase), message
 }
 
-// endReason returns the reason that all listed failures share if it says more than that they failed, otherwise the phase.
+// endReason returns the reason that all listed failures share if it says more than that they failed, otherwise the
+// phase.
 func endReason(s Situation, phase v1alpha1.Phase) string {
 	shared := string(phase)
 	for i, p := range s.Failures {
@@ -170,7 +185,14 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		tell(false, "Released", "no job is held any more: %d idle, %d running", after.Idle, after.Running)
 	}
 	if before.Failed == 0 && after.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
-		tell(true, "JobFailed", "%d of %s failed so far; %s", after.Failed, Plural(s.Run.Procs, "job"), howFailed(s, s.Failures[0]))
+		tell(
+			true,
+			"JobFailed",
+			"%d of %s failed so far; %s",
+			after.Failed,
+			Plural(s.Run.Procs, "job"),
+			howFailed(s, s.Failures[0]),
+		)
 	}
 	if !turned {
 		return append(events, lastWords(before, after, s)...)
@@ -187,7 +209,8 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	return events
 }
 
-// corrected returns how many jobs had counted as succeeded because their callbacks said so before HTCondor said otherwise.
+// corrected returns how many jobs had counted as succeeded because their callbacks said so before HTCondor said
+// otherwise.
 func corrected(before v1alpha1.HTCJobStatus, s Situation) int {
 	if s.Run == nil || s.Run.State != ledger.Submitted || s.Run.Attempt != int(before.Attempt) {
 		return 0

@@ -8,11 +8,12 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// flatFields fills in what scripts, Argo and Tekton wait for and cannot read from conditions and lists. The condition of an earlier
-// attempt may still be there while the present one is only an intent, or was refused.
+// flatFields fills in what scripts, Argo and Tekton wait for and cannot read from conditions and lists. The condition
+// of an earlier attempt may still be there while the present one is only an intent, or was refused.
 func flatFields(status *v1alpha1.HTCJobStatus, s Situation) {
 	sent := s.Run != nil && s.Run.State == ledger.Submitted
-	status.OutputFetched = sent && status.Phase.Terminal() && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionOutputFetched)
+	status.OutputFetched = sent && status.Phase.Terminal() &&
+		meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionOutputFetched)
 	switch status.Phase {
 	case v1alpha1.PhaseSucceeded:
 		status.ExitCode = new(int32(0))

@@ -14,7 +14,13 @@ import (
 )
 
 func TestTheExitCodeIsThatOfAllKnownFailures(t *testing.T) {
-	none, one, two, odd := v1alpha1.Failure{}, v1alpha1.Failure{ExitCode: new(int32(1))}, v1alpha1.Failure{ExitCode: new(int32(2))}, v1alpha1.Failure{ExitCode: new(int32(256))}
+	none, one, two, odd := v1alpha1.Failure{}, v1alpha1.Failure{
+		ExitCode: new(int32(1)),
+	}, v1alpha1.Failure{
+		ExitCode: new(int32(2)),
+	}, v1alpha1.Failure{
+		ExitCode: new(int32(256)),
+	}
 	for name, c := range map[string]struct {
 		phase    v1alpha1.Phase
 		failures []v1alpha1.Failure
@@ -63,7 +69,16 @@ func TestAStatusHasASentence(t *testing.T) {
 		return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Finalizers: []string{v1alpha1.Finalizer}}, Status: status}
 	}
 	run := func(state ledger.RunState, message string) *ledger.Run {
-		return &ledger.Run{State: state, Procs: 2, Cluster: 7, Attempt: 1, Schedd: "a", SpecHash: job(v1alpha1.HTCJobStatus{}).SpecHash(), Reason: "Refused", Message: message}
+		return &ledger.Run{
+			State:    state,
+			Procs:    2,
+			Cluster:  7,
+			Attempt:  1,
+			Schedd:   "a",
+			SpecHash: job(v1alpha1.HTCJobStatus{}).SpecHash(),
+			Reason:   "Refused",
+			Message:  message,
+		}
 	}
 	for name, c := range map[string]struct {
 		s    Situation
@@ -133,11 +148,21 @@ func TestSuccessWaitsForTheOutputIfItIsToldTo(t *testing.T) {
 		"one has failed":                    {func(s *Situation) { s.Counts = ledger.Counts{Succeeded: 1, Failed: 1} }, v1alpha1.PhaseFailed},
 		"one waits":                         {func(s *Situation) { s.Counts = ledger.Counts{Succeeded: 1, Active: 1} }, v1alpha1.PhaseIdle},
 	} {
-		s := Situation{Job: job, Run: &ledger.Run{State: ledger.Submitted, Procs: 2, SpecHash: job.SpecHash()}, Counts: ledger.Counts{Succeeded: 2}, Unfetched: true}
+		s := Situation{
+			Job:       job,
+			Run:       &ledger.Run{State: ledger.Submitted, Procs: 2, SpecHash: job.SpecHash()},
+			Counts:    ledger.Counts{Succeeded: 2},
+			Unfetched: true,
+		}
 		c.change(&s)
 		status := NewStatus(s, View{})
 		require.Equal(t, c.want, status.Phase, name)
-		require.Equal(t, c.want == v1alpha1.PhaseSucceeded, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionComplete), name)
+		require.Equal(
+			t,
+			c.want == v1alpha1.PhaseSucceeded,
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionComplete),
+			name,
+		)
 		if c.want == v1alpha1.PhaseRunning {
 			require.Equal(t, "2 jobs succeeded; spec.completeAfterOutput waits for their output", status.Message)
 			require.Zero(t, status.Active)
@@ -158,7 +183,9 @@ func TestTheDurationIsSaidWhenItNoLongerGrows(t *testing.T) {
 		"no end is known":            {func(s *Situation) { s.Run.Finished = time.Time{} }, ""},
 		"an htcd without this wrote": {func(s *Situation) { s.Run.Started, s.Run.Finished = time.Time{}, time.Time{} }, ""},
 	} {
-		s := Situation{Run: &ledger.Run{Confirmed: true, Started: began, Finished: began.Add(62*time.Second + 300*time.Millisecond)}}
+		s := Situation{
+			Run: &ledger.Run{Confirmed: true, Started: began, Finished: began.Add(62*time.Second + 300*time.Millisecond)},
+		}
 		c.change(&s)
 		require.Equal(t, c.want, ran(s), name)
 	}

@@ -8,12 +8,12 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// ReasonInputFailed is the reason when an HTCJob has failed because one whose output it needs has failed, or has not left the
-// file.
+// ReasonInputFailed is the reason when an HTCJob has failed because one whose output it needs has failed, or has not
+// left the file.
 const ReasonInputFailed = "InputFailed"
 
-// inputsCondition says whether what spec.inputs, spec.itemsFrom and spec.credentials name is there. An HTCJob without them, or with
-// URLs alone, has no such condition; one with credentials alone has it once one was missing.
+// inputsCondition says whether what spec.inputs, spec.itemsFrom and spec.credentials name is there. An HTCJob without
+// them, or with URLs alone, has no such condition; one with credentials alone has it once one was missing.
 func inputsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
 	const kind = v1alpha1.ConditionInputsReady
 	spec, run := s.Job.Spec, s.Run

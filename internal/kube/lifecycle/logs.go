@@ -63,7 +63,9 @@ func logsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation,
 		say(metav1.ConditionFalse, reasonLogsLeaves, "spec.logsPod is false: the Pod is being removed")
 	case v.Off:
 		say(metav1.ConditionFalse, reasonLogsOff, fmt.Sprintf(
-			"spec.logsPod leaves no Pod here, since htcd's administrator has not enabled that (--logs-pod-image); `kubectl htcjob logs %s` shows the output", s.Job.Name))
+			"spec.logsPod leaves no Pod here, since htcd's administrator has not enabled that (--logs-pod-image); `kubectl htcjob logs %s` shows the output",
+			s.Job.Name,
+		))
 	case wanted && LogsSaid(had, s):
 		say(had.Status, had.Reason, had.Message)
 	default:

@@ -9,7 +9,12 @@ import (
 )
 
 // MatchableCondition shows why jobs wait for a slot, while there are any. What was known stays until more is.
-func MatchableCondition(set func(kind string, is metav1.ConditionStatus, reason, message string), conditions *[]metav1.Condition, waits bool, v *matching.Verdict) {
+func MatchableCondition(
+	set func(kind string, is metav1.ConditionStatus, reason, message string),
+	conditions *[]metav1.Condition,
+	waits bool,
+	v *matching.Verdict,
+) {
 	switch {
 	case !waits:
 		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionMatchable)
@@ -22,7 +27,8 @@ func MatchableCondition(set func(kind string, is metav1.ConditionStatus, reason,
 func MatchableNews(before, after []metav1.Condition) []Event {
 	was := meta.FindStatusCondition(before, v1alpha1.ConditionMatchable)
 	is := meta.FindStatusCondition(after, v1alpha1.ConditionMatchable)
-	if is == nil || is.Status != metav1.ConditionFalse || was != nil && was.Status == is.Status && was.Reason == is.Reason {
+	if is == nil || is.Status != metav1.ConditionFalse ||
+		was != nil && was.Status == is.Status && was.Reason == is.Reason {
 		return nil
 	}
 	return []Event{{true, is.Reason, is.Message}}

@@ -19,8 +19,16 @@ func TestMatchableIsThereWhileJobsWait(t *testing.T) {
 		}, &conditions, waits, v)
 		return MatchableNews(before, conditions)
 	}
-	none := &matching.Verdict{Is: metav1.ConditionFalse, Reason: matching.ReasonNoMachine, Message: "0 of 3 machines have 500 GiB (largest 32 GiB)"}
-	busy := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonAllBusy, Message: "machines match, all busy"}
+	none := &matching.Verdict{
+		Is:      metav1.ConditionFalse,
+		Reason:  matching.ReasonNoMachine,
+		Message: "0 of 3 machines have 500 GiB (largest 32 GiB)",
+	}
+	busy := &matching.Verdict{
+		Is:      metav1.ConditionTrue,
+		Reason:  matching.ReasonAllBusy,
+		Message: "machines match, all busy",
+	}
 	require.Empty(t, look(true, nil))
 	require.Empty(t, conditions, "nothing is known yet")
 	require.Empty(t, look(true, busy), "that jobs wait for others is no news")

@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// itemOf returns the variables that only this job has, for people. After a loss of the ledger the status may still have them.
+// itemOf returns the variables that only this job has, for people. After a loss of the ledger the status may still have
+// them.
 func itemOf(s Situation, p ledger.Proc) string {
 	if item := s.Items[p.Proc]; item != "" {
 		return item
@@ -28,8 +29,8 @@ func nameOf(s Situation, p ledger.Proc) string {
 	return p.JobID()
 }
 
-// howFailed names a failed job, says how it failed, and ends with the last line of its standard error, if that was fetched:
-// "7.5, ENERGY=13000 SEED=2: exit code 1: ValueError: no such channel".
+// howFailed names a failed job, says how it failed, and ends with the last line of its standard error, if that was
+// fetched: "7.5, ENERGY=13000 SEED=2: exit code 1: ValueError: no such channel".
 func howFailed(s Situation, p ledger.Proc) string {
 	said := nameOf(s, p) + ": " + p.Message
 	if last := lastLine(p); last != "" && p.ExitCode != nil {
@@ -60,7 +61,8 @@ func lastLine(p ledger.Proc) string {
 	return Shorten(last, maxLine)
 }
 
-// lastWords tells of the last line of the first standard error that was fetched, if the failure itself was told of before.
+// lastWords tells of the last line of the first standard error that was fetched, if the failure itself was told of
+// before.
 func lastWords(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	has := func(f v1alpha1.Failure) bool { return f.Stderr != "" }
 	if before.Failed == 0 || slices.ContainsFunc(before.Failures, has) || !slices.ContainsFunc(after.Failures, has) {

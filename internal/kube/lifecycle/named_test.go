@@ -11,7 +11,13 @@ import (
 )
 
 func TestAFailureNamesItsItemAndEndsWithTheLastLineOfItsStandardError(t *testing.T) {
-	p := ledger.Proc{Cluster: 7, Proc: 5, ExitCode: new(1), Message: "exit code 1", Stderr: "Traceback\n  ...\nValueError: no such channel"}
+	p := ledger.Proc{
+		Cluster:  7,
+		Proc:     5,
+		ExitCode: new(1),
+		Message:  "exit code 1",
+		Stderr:   "Traceback\n  ...\nValueError: no such channel",
+	}
 	s := Situation{Job: &v1alpha1.HTCJob{}, Items: map[int]string{5: "ENERGY=13000 SEED=2"}}
 	require.Equal(t, "7.5, ENERGY=13000 SEED=2: exit code 1: ValueError: no such channel", howFailed(s, p))
 	require.Equal(t, "7.5: exit code 1: ValueError: no such channel", howFailed(Situation{Job: &v1alpha1.HTCJob{}}, p))
@@ -44,8 +50,18 @@ func TestAnItemThatTheLedgerHasLostStaysInTheStatus(t *testing.T) {
 
 func TestTheEndOfAStandardErrorIsNewsOnce(t *testing.T) {
 	p := ledger.Proc{Cluster: 7, Proc: 5, ExitCode: new(255), Message: "exit code 255", Stderr: "FATAL: no such image"}
-	s := Situation{Job: &v1alpha1.HTCJob{}, Run: &ledger.Run{State: ledger.Submitted}, Failures: []ledger.Proc{p}, Counts: ledger.Counts{Failed: 1}}
-	failed := v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed, Attempt: 1, Failed: 1, Failures: []v1alpha1.Failure{{JobID: "7.5"}}}
+	s := Situation{
+		Job:      &v1alpha1.HTCJob{},
+		Run:      &ledger.Run{State: ledger.Submitted},
+		Failures: []ledger.Proc{p},
+		Counts:   ledger.Counts{Failed: 1},
+	}
+	failed := v1alpha1.HTCJobStatus{
+		Phase:    v1alpha1.PhaseFailed,
+		Attempt:  1,
+		Failed:   1,
+		Failures: []v1alpha1.Failure{{JobID: "7.5"}},
+	}
 	known := *failed.DeepCopy()
 	known.Failures[0].Stderr = p.Stderr
 	running := v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseRunning, Attempt: 1}

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Ahead reports whether a status knows more about what was sent than the ledger, whose newest run is given. The ledger is
-// written first, so this happens only if an older ledger was restored.
+// Ahead reports whether a status knows more about what was sent than the ledger, whose newest run is given. The ledger
+// is written first, so this happens only if an older ledger was restored.
 func Ahead(status v1alpha1.HTCJobStatus, run ledger.Run) bool {
 	attempt := int(status.Attempt)
 	return attempt > run.Attempt || attempt == run.Attempt && run.State == ledger.Intent && restorable(status)
@@ -24,18 +24,20 @@ const (
 	HTCondorsWord             // HTCondor is to be asked about the ledger's newest run first
 )
 
-// Whose decides it by the first rule that fits. run is the newest in the ledger, nil if there is none; agreed: since this htcd began at that time, the ledger
-// has known all that the status said.
+// Whose decides it by the first rule that fits. run is the newest in the ledger, nil if there is none; agreed: since
+// this htcd began at that time, the ledger has known all that the status said.
 func Whose(status v1alpha1.HTCJobStatus, run *ledger.Run, agreed bool, began time.Time) Word {
 	switch {
 	case run == nil && status.Attempt == 0, run != nil && !Ahead(status, *run):
 		return LedgersWord
-	// The ledger is written first, and a copy of it is put back only while no htcd has it open: somebody has edited the status since.
+	// The ledger is written first, and a copy of it is put back only while no htcd has it open: somebody has edited the
+	// status since.
 	case agreed:
 		return LedgersWord
 	case run == nil || run.State != ledger.Submitted || run.Confirmed:
 		return StatusWord
-	// An attempt begins when all jobs of the one before have ended. If an older ledger was put back, HTCondor knows that they have.
+	// An attempt begins when all jobs of the one before have ended. If an older ledger was put back, HTCondor knows
+	// that they have.
 	case run.Checked.Before(began):
 		return HTCondorsWord
 	}

@@ -17,17 +17,25 @@ const ReasonGivenUp = "GivenUp"
 // ReasonIncomplete is the reason when some output lacks files.
 const ReasonIncomplete = "Incomplete"
 
-// awaitsOutput reports whether spec.completeAfterOutput keeps an HTCJob whose jobs have all succeeded from being called Succeeded.
+// awaitsOutput reports whether spec.completeAfterOutput keeps an HTCJob whose jobs have all succeeded from being called
+// Succeeded.
 func (s Situation) awaitsOutput() bool {
-	return s.Job.Spec.CompleteAfterOutput && s.stage() == ended && s.Run.State == ledger.Submitted && s.succeeded() && s.Unfetched
+	return s.Job.Spec.CompleteAfterOutput && s.stage() == ended && s.Run.State == ledger.Submitted && s.succeeded() &&
+		s.Unfetched
 }
 
-// outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose output
-// is not fetched, has no such condition.
+// outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose
+// output is not fetched, has no such condition.
 func outputCondition(set setCondition, s Situation, v View) {
 	run, n := s.Run, s.Output
-	if run != nil && run.State == ledger.Refused && meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
-		set(v1alpha1.ConditionOutputFetched, metav1.ConditionTrue, "NothingToFetch", "this attempt was refused: no job of it ran")
+	if run != nil && run.State == ledger.Refused &&
+		meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
+		set(
+			v1alpha1.ConditionOutputFetched,
+			metav1.ConditionTrue,
+			"NothingToFetch",
+			"this attempt was refused: no job of it ran",
+		)
 	}
 	if run == nil || run.OutputDir == "" || run.State != ledger.Submitted && run.State != ledger.Removed {
 		return
@@ -43,10 +51,27 @@ func outputCondition(set setCondition, s Situation, v View) {
 	case n.Waiting > 0, !run.Confirmed:
 		say(metav1.ConditionFalse, "Fetching", "the output of the jobs that ended is being fetched")
 	case n.GivenUp > 0:
-		say(metav1.ConditionFalse, ReasonGivenUp, fmt.Sprintf("the output of %s is here, the output of %s could not be fetched", Plural(fetched, "job"), Plural(n.GivenUp, "other job")))
+		say(
+			metav1.ConditionFalse,
+			ReasonGivenUp,
+			fmt.Sprintf(
+				"the output of %s is here, the output of %s could not be fetched",
+				Plural(fetched, "job"),
+				Plural(n.GivenUp, "other job"),
+			),
+		)
 	case n.Incomplete > 0:
 		lacks := n.Stderr[strings.LastIndex(n.Stderr, "\n")+1:]
-		say(metav1.ConditionFalse, ReasonIncomplete, fmt.Sprintf("the output of %s is here, %d incomplete; %s", Plural(fetched, "job"), n.Incomplete, strings.Trim(lacks, "()")))
+		say(
+			metav1.ConditionFalse,
+			ReasonIncomplete,
+			fmt.Sprintf(
+				"the output of %s is here, %d incomplete; %s",
+				Plural(fetched, "job"),
+				n.Incomplete,
+				strings.Trim(lacks, "()"),
+			),
+		)
 	case run.Restored && n.Completed == 0:
 		// The ledger was lost; the earlier condition still holds.
 	case n.Completed == 0:

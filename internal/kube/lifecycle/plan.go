@@ -79,8 +79,8 @@ func Plan(s Situation) Decision {
 	case s.Unasked:
 		return Decision{Action: Rest}
 
-	// The ledger has no run, but the status does: the ledger was lost. An attempt that was sent or refused according to the
-	// status is not looked up, so it is never sent again; only an open intent is.
+	// The ledger has no run, but the status does: the ledger was lost. An attempt that was sent or refused according to
+	// the status is not looked up, so it is never sent again; only an open intent is.
 	case at == notBegun && job.Status.Attempt > 0 && restorable(job.Status):
 		return Decision{Action: Restore}
 	case at == notBegun && job.Status.Attempt > 0:
@@ -99,7 +99,12 @@ func Plan(s Situation) Decision {
 	case at == stopping:
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: run.Stop, Message: run.Message}
 	case at == active && s.suspends():
-		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}
+		return Decision{
+			Action:  Stop,
+			Attempt: run.Attempt,
+			Reason:  crosscheck.StopSuspended,
+			Message: crosscheck.StopMessage(crosscheck.StopSuspended),
+		}
 	case at == active && overdue(s):
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
 	case early != "":
@@ -116,7 +121,8 @@ func Plan(s Situation) Decision {
 	return Decision{Action: Rest, Again: Expiry(s)}
 }
 
-// Paces returns what spec.parallelism has become since HTCondor was told, 0 if it has not changed. It is only for an attempt that was sent with one.
+// Paces returns what spec.parallelism has become since HTCondor was told, 0 if it has not changed. It is only for an
+// attempt that was sent with one.
 func Paces(job *v1alpha1.HTCJob, run ledger.Run) int {
 	most := run.Procs
 	if n := job.Spec.Parallelism; n != nil {
@@ -128,7 +134,8 @@ func Paces(job *v1alpha1.HTCJob, run ledger.Run) int {
 	return most
 }
 
-// restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.
+// restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being
+// sent.
 func restorable(status v1alpha1.HTCJobStatus) bool {
 	if status.Partial != nil && strings.HasSuffix(status.Partial.Procs, cutOff) && !status.Phase.Terminal() {
 		return false // the ads say which jobs it has sent
@@ -136,7 +143,8 @@ func restorable(status v1alpha1.HTCJobStatus) bool {
 	return status.ClusterID > 0 || status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended
 }
 
-// next begins the attempt after run. If the ledger was lost in between, that attempt may have been sent and lost as well.
+// next begins the attempt after run. If the ledger was lost in between, that attempt may have been sent and lost as
+// well.
 func next(run *ledger.Run) Decision {
 	if run.Restored {
 		return Decision{Action: Recover, Attempt: run.Attempt + 1}

@@ -26,7 +26,13 @@ func TestPlan(t *testing.T) {
 	edited := func(job *v1alpha1.HTCJob) { job.Generation, job.Spec.LogsPod = 2, true }
 	repeated := func(job *v1alpha1.HTCJob) { job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"} }
 	sentAs := func(job *v1alpha1.HTCJob) *ledger.Run {
-		return &ledger.Run{Attempt: 1, Generation: 1, State: ledger.Submitted, SpecHash: job.SpecHash(), Submitted: time.Unix(100, 0)}
+		return &ledger.Run{
+			Attempt:    1,
+			Generation: 1,
+			State:      ledger.Submitted,
+			SpecHash:   job.SpecHash(),
+			Submitted:  time.Unix(100, 0),
+		}
 	}
 	active := ledger.Counts{Active: 1}
 	for name, c := range map[string]struct {
@@ -75,7 +81,9 @@ func TestPlan(t *testing.T) {
 func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1},
-		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}}},
+		Spec: v1alpha1.HTCJobSpec{
+			Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		},
 	}
 	for _, f := range change {
 		f(job)

@@ -5,7 +5,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Quota is the word of a quota outside of htcd (package kueue) about an HTCJob that is subject to one. The zero value is its consent.
+// Quota is the word of a quota outside of htcd (package kueue) about an HTCJob that is subject to one. The zero value
+// is its consent.
 type Quota struct {
 	Waits           bool // nothing may be sent
 	Stops           bool // and what has been sent is removed

@@ -16,8 +16,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// OwesOutput reports whether output of an ended run had not been fetched, or not been pushed, when its status was written. Then
-// HTCondor is asked once more how its jobs ended, and the output of those that ended by themselves is fetched.
+// OwesOutput reports whether output of an ended run had not been fetched, or not been pushed, when its status was
+// written. Then HTCondor is asked once more how its jobs ended, and the output of those that ended by themselves is
+// fetched.
 func OwesOutput(status v1alpha1.HTCJobStatus) bool {
 	owed := func(kind string, settled ...string) bool {
 		said := meta.FindStatusCondition(status.Conditions, kind)
@@ -27,8 +28,9 @@ func OwesOutput(status v1alpha1.HTCJobStatus) bool {
 		owed(v1alpha1.ConditionOutputsPushed, ReasonNotPushed)
 }
 
-// Ends returns an end for every proc that an ended run has sent: the procs that the status lists come first, and the status' counts
-// say how the others ended. If output is missing, the ends count only as callbacks, which HTCondor may correct.
+// Ends returns an end for every proc that an ended run has sent: the procs that the status lists come first, and the
+// status' counts say how the others ended. If output is missing, the ends count only as callbacks, which HTCondor may
+// correct.
 func Ends(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	source := crosscheck.FromHTCondor
 	if !run.Confirmed {
@@ -77,7 +79,13 @@ func Recalled(run ledger.Run, status v1alpha1.HTCJobStatus) ledger.Run {
 	return run
 }
 
-func ends(run ledger.Run, status v1alpha1.HTCJobStatus, numbers []int, failed, stopped int, source string) []ledger.Proc {
+func ends(
+	run ledger.Run,
+	status v1alpha1.HTCJobStatus,
+	numbers []int,
+	failed, stopped int,
+	source string,
+) []ledger.Proc {
 	procs := make([]ledger.Proc, len(numbers))
 	at := make(map[int]*ledger.Proc, len(numbers))
 	for i, n := range numbers {

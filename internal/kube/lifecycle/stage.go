@@ -67,8 +67,8 @@ func (s Situation) withheld() bool {
 	return s.Waits() && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer) && !s.Early)
 }
 
-// changed reports whether the newest run was made from another spec than the present one, or is to be repeated. Edits of suspend and
-// similar fields change the generation, but nothing that was sent.
+// changed reports whether the newest run was made from another spec than the present one, or is to be repeated. Edits
+// of suspend and similar fields change the generation, but nothing that was sent.
 func (s Situation) changed() bool {
 	return s.asksAgain() && s.refusesAgain() == "" || edited(s.Job, s.Run)
 }

@@ -18,7 +18,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd answers.
+// View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd
+// answers.
 type View struct {
 	Decision  Decision
 	Blocker   *Blocker          // why the HTCJob makes no progress; nil if nothing blocks it
@@ -69,7 +70,8 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.Now)),
 		})
 	}
-	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it, too.
+	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it,
+	// too.
 	if !kept {
 		submittedCondition(set, s, v)
 		inputsCondition(set, &status, s, v)
@@ -96,8 +98,14 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		// After a restart the previous condition stays until the Secret has been checked.
 	case v.Secret.Err != nil:
 	// If the blocker is now the schedd or a full volume, the earlier complaint about the Secret no longer holds.
-	case s.Run != nil && s.Run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
-		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
+	case s.Run != nil && s.Run.State == ledger.Submitted,
+		meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
+		set(
+			v1alpha1.ConditionCredentials,
+			metav1.ConditionTrue,
+			"TicketValid",
+			"there is a ticket, or a token, to submit with",
+		)
 	}
 	switch {
 	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
@@ -105,7 +113,12 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	case v.Backend.Asked && v.Backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
 	case v.Backend.Missing > 0 && s.Run != nil && s.Run.State == ledger.Submitted:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown, backend.ReasonJobsMissing, v.Backend.MissingMessage())
+		set(
+			v1alpha1.ConditionBackendReachable,
+			metav1.ConditionUnknown,
+			backend.ReasonJobsMissing,
+			v.Backend.MissingMessage(),
+		)
 	case v.Backend.Asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
@@ -140,11 +153,16 @@ func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
 		stopping = nil
 	}
 	return cmp.Or(
-		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue), stopping,
+		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue),
+		stopping,
 		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
 		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
-		of(v1alpha1.ConditionFailureTarget, metav1.ConditionTrue), of(v1alpha1.ConditionSuccessCriteria, metav1.ConditionTrue),
+		of(
+			v1alpha1.ConditionFailureTarget,
+			metav1.ConditionTrue,
+		),
+		of(v1alpha1.ConditionSuccessCriteria, metav1.ConditionTrue),
 		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
 		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
 	)
@@ -265,7 +283,8 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited), v.blockedBy(v1alpha1.ConditionInputsReady):
+	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited),
+		v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		reason, message := "Suspended", "spec.suspend is true"
@@ -281,7 +300,12 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	case v.Blocker != nil:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case v.Decision.Action == Recover:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this attempt already")
+		set(
+			v1alpha1.ConditionSubmitted,
+			metav1.ConditionUnknown,
+			"AskingSchedd",
+			"the schedd is asked whether it has this attempt already",
+		)
 	default:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Waiting", "waiting to be submitted")
 	}
@@ -356,15 +380,28 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
 	case s.Held != nil:
-		message := fmt.Sprintf("%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; or delete the HTCJob. Who has a login at the schedd can condor_release it instead",
-			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message)
+		message := fmt.Sprintf(
+			"%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; or delete the HTCJob. Who has a login at the schedd can condor_release it instead",
+			Plural(s.Counts.Held, "job"),
+			nameOf(s, *s.Held),
+			s.Held.Message,
+		)
 		if s.Held.Stderr != "" {
 			message += ". The end of its standard error:\n" + s.Held.Stderr
 		}
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", message)
 	case s.Run != nil && s.Run.Paused() != "" && s.Counts.Waiting > 0:
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, ledger.FactoryPaused, fmt.Sprintf("HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release %d once the cause is mended",
-			Plural(s.Counts.Waiting, "job"), s.Run.Paused(), s.Run.Cluster))
+		set(
+			v1alpha1.ConditionHeld,
+			metav1.ConditionTrue,
+			ledger.FactoryPaused,
+			fmt.Sprintf(
+				"HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release %d once the cause is mended",
+				Plural(s.Counts.Waiting, "job"),
+				s.Run.Paused(),
+				s.Run.Cluster,
+			),
+		)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}

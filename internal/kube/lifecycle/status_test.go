@@ -43,7 +43,11 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
 	code := 1
 	failed := func(reasons ...string) Situation {
-		s := Situation{Job: &v1alpha1.HTCJob{}, Run: &ledger.Run{State: ledger.Submitted}, Counts: ledger.Counts{Failed: len(reasons)}}
+		s := Situation{
+			Job:    &v1alpha1.HTCJob{},
+			Run:    &ledger.Run{State: ledger.Submitted},
+			Counts: ledger.Counts{Failed: len(reasons)},
+		}
 		for _, reason := range reasons {
 			p := ledger.Proc{Reason: reason}
 			if reason == "ExitCode" {
@@ -79,7 +83,9 @@ func TestTheConditionOfOutput(t *testing.T) {
 	as := func(*ledger.Run) {}
 	refused := func(before ...metav1.Condition) Situation {
 		return Situation{
-			Job: &v1alpha1.HTCJob{Status: v1alpha1.HTCJobStatus{Conditions: before}}, Run: run(func(r *ledger.Run) { r.State = ledger.Refused }),
+			Job: &v1alpha1.HTCJob{
+				Status: v1alpha1.HTCJobStatus{Conditions: before},
+			}, Run: run(func(r *ledger.Run) { r.State = ledger.Refused }),
 		}
 	}
 	for name, c := range map[string]struct {
@@ -114,7 +120,13 @@ func TestTheConditionOfOutput(t *testing.T) {
 }
 
 func TestADeletedHTCJobsPodIsLeftToKubernetes(t *testing.T) {
-	job := htcjob("one", func(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true }, func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) })
-	_, wanted := LogsGoal(Situation{Job: job, Run: &ledger.Run{UID: "uid-one", Attempt: 1, State: ledger.Submitted, Confirmed: true}})
+	job := htcjob(
+		"one",
+		func(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true },
+		func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) },
+	)
+	_, wanted := LogsGoal(
+		Situation{Job: job, Run: &ledger.Run{UID: "uid-one", Attempt: 1, State: ledger.Submitted, Confirmed: true}},
+	)
 	require.False(t, wanted)
 }

@@ -71,7 +71,8 @@ func After(t time.Time, seconds int64) time.Time {
 	return t.Add(time.Duration(min(seconds, century)) * time.Second)
 }
 
-// ran returns how long the jobs of an attempt ran, from the first start to the last end, empty until HTCondor has confirmed all ends.
+// ran returns how long the jobs of an attempt ran, from the first start to the last end, empty until HTCondor has
+// confirmed all ends.
 func ran(s Situation) string {
 	run := s.Run
 	if s.Counts.Active > 0 || !run.Confirmed || run.Started.IsZero() || run.Finished.Before(run.Started) {

@@ -24,8 +24,8 @@ var sentFile = regexp.MustCompile(`/\.htcd-out/\.url/([0-9]{1,2})\b`)
 // maxURLs is how many URLs a message names.
 const maxURLs = 3
 
-// NameURL returns what HTCondor says about a job, and adds to its words on a failed transfer which URL they are about. Some transfer
-// plugins name only the file that they were to make.
+// NameURL returns what HTCondor says about a job, and adds to its words on a failed transfer which URL they are about.
+// Some transfer plugins name only the file that they were to make.
 func NameURL(spec v1alpha1.HTCJobSpec, p ledger.Proc) string {
 	message := p.Message
 	if m := sentFile.FindStringSubmatch(message); m != nil && strings.Contains(message, outputFailed) {

@@ -16,7 +16,9 @@ func TestAFailedTransferNamesItsURL(t *testing.T) {
 		}
 		return spec
 	}
-	sent := v1alpha1.HTCJobSpec{Outputs: []v1alpha1.Output{{Path: "x"}, {Path: "y", URL: "root://a//{namespace}/{name}/{attempt}/{proc}"}}}
+	sent := v1alpha1.HTCJobSpec{
+		Outputs: []v1alpha1.Output{{Path: "x"}, {Path: "y", URL: "root://a//{namespace}/{name}/{attempt}/{proc}"}},
+	}
 	const failed = "Transfer input files failure at execution point slot1@node. Details: "
 	for name, c := range map[string]struct {
 		spec       v1alpha1.HTCJobSpec

@@ -65,7 +65,8 @@ func At(destination string, proc int) string {
 	return strings.ReplaceAll(destination, procPlace, strconv.Itoa(proc))
 }
 
-// pushedCondition says how many artifacts of the newest attempt have been pushed. An HTCJob that makes none has no such condition.
+// pushedCondition says how many artifacts of the newest attempt have been pushed. An HTCJob that makes none has no such
+// condition.
 func pushedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
 	const kind = v1alpha1.ConditionOutputsPushed
 	run, n := s.Run, s.Pushes
@@ -77,13 +78,23 @@ func pushedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situatio
 	case n.Unpushed > 0 && v.Unpushed != nil:
 		set(kind, metav1.ConditionFalse, v.Unpushed.Reason, v.Unpushed.Message)
 	case s.Counts.Active > 0:
-		set(kind, metav1.ConditionFalse, "NotEnded", "not every job has ended; the artifacts of each are pushed when its output is here")
+		set(
+			kind,
+			metav1.ConditionFalse,
+			"NotEnded",
+			"not every job has ended; the artifacts of each are pushed when its output is here",
+		)
 	case n.Unpushed > 0:
 		set(kind, metav1.ConditionFalse, "Pushing", Plural(n.Unpushed, "artifact")+" to be pushed")
 	case s.Output.Waiting > 0, !run.Confirmed:
 		set(kind, metav1.ConditionFalse, "Fetching", "artifacts are pushed when the output of the jobs is here")
 	case n.NotPushed > 0:
-		set(kind, metav1.ConditionFalse, ReasonNotPushed, fmt.Sprintf("%s pushed, %d cannot be pushed; %s", IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note))
+		set(
+			kind,
+			metav1.ConditionFalse,
+			ReasonNotPushed,
+			fmt.Sprintf("%s pushed, %d cannot be pushed; %s", IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note),
+		)
 	case n.Pushed == 0:
 		set(kind, metav1.ConditionTrue, "NothingToPush", "no job has succeeded and left an artifact")
 	default:

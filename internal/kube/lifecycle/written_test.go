@@ -39,7 +39,10 @@ func TestTheConditionSaysHowFarArtifactsArePushed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := v1alpha1.HTCJobStatus{Conditions: []metav1.Condition{{Type: kind, Status: "Unknown", Reason: "Before"}}}
 			set := func(kind string, is metav1.ConditionStatus, reason, message string) {
-				meta.SetStatusCondition(&status.Conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message})
+				meta.SetStatusCondition(
+					&status.Conditions,
+					metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message},
+				)
 			}
 			s := Situation{
 				Run: &ledger.Run{State: c.state, Confirmed: c.confirmed}, Counts: ledger.Counts{Active: c.active},

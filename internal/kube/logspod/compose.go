@@ -161,7 +161,13 @@ func (t Text) missing(sizes []int64, most int64) string {
 	if t.All > 1 {
 		each = " --all"
 	}
-	return fmt.Sprintf("htcd: %s; `kubectl htcjob logs %s -n %s%s` shows all\n", said, t.Attempt.Name, t.Attempt.Namespace, each)
+	return fmt.Sprintf(
+		"htcd: %s; `kubectl htcjob logs %s -n %s%s` shows all\n",
+		said,
+		t.Attempt.Name,
+		t.Attempt.Namespace,
+		each,
+	)
 }
 
 // end reads the end of a stream, from the beginning of a line if one is near.

@@ -1,5 +1,5 @@
-// Package logspod has both ends of a Pod whose log is the output of jobs: the text that is stored for it, and the program
-// that prints the text in it.
+// Package logspod has both ends of a Pod whose log is the output of jobs: the text that is stored for it, and the
+// program that prints the text in it.
 //
 // A text is a sequence of chunks, each a file for one of the two streams, named in the order of printing:
 //

@@ -94,7 +94,11 @@ func TestOfALongStreamTheEndIsShown(t *testing.T) {
 	require.True(t, strings.HasPrefix(stdout, "a line of the job\n"), "it begins with a whole line")
 	require.True(t, strings.HasSuffix(stdout, "the end\n"))
 	require.Greater(t, len(stdout), MaxSize/2)
-	require.Equal(t, "htcd: of 1 stream only the last 510 KiB are here; `kubectl htcjob logs hello -n physics` shows all\nshort\n", stderr)
+	require.Equal(
+		t,
+		"htcd: of 1 stream only the last 510 KiB are here; `kubectl htcjob logs hello -n physics` shows all\nshort\n",
+		stderr,
+	)
 }
 
 func TestManyJobsFit(t *testing.T) {

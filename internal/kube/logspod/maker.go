@@ -45,7 +45,12 @@ func Explain(err error) (reason, message string) {
 }
 
 // Reach takes one step after another towards a goal, each decided by the existing objects. compose makes the text.
-func (m Maker) Reach(ctx context.Context, job *v1alpha1.HTCJob, g Goal, compose func() (map[string][]byte, error)) error {
+func (m Maker) Reach(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	g Goal,
+	compose func() (map[string][]byte, error),
+) error {
 	pods, texts := m.Client.Pods(job.Namespace), m.Client.ConfigMaps(job.Namespace)
 	pod, err := orNil(pods.Get(ctx, job.Name, metav1.GetOptions{}))
 	if err != nil {
@@ -61,8 +66,14 @@ func (m Maker) Reach(ctx context.Context, job *v1alpha1.HTCJob, g Goal, compose 
 		case reached:
 			return nil
 		case taken:
-			return &obstacle{"NameTaken", fmt.Sprintf("there is a Pod %s or a ConfigMap %s that is not this HTCJob's; it is left as it is: delete it, or set spec.logsPod to false",
-				job.Name, TextName(job.Name))}
+			return &obstacle{
+				"NameTaken",
+				fmt.Sprintf(
+					"there is a Pod %s or a ConfigMap %s that is not this HTCJob's; it is left as it is: delete it, or set spec.logsPod to false",
+					job.Name,
+					TextName(job.Name),
+				),
+			}
 		case leaving:
 			return &obstacle{ReasonWaiting, "the previous Pod is being deleted"}
 		case deletePod:

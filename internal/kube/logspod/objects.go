@@ -51,8 +51,11 @@ func newPod(job *v1alpha1.HTCJob, g Goal, image string) *corev1.Pod {
 			Containers: []corev1.Container{{
 				Name: "log", Image: image, Args: args(g),
 				Resources: corev1.ResourceRequirements{
-					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
-					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
+					Requests: corev1.ResourceList{
+						corev1.ResourceCPU:    resource.MustParse("1m"),
+						corev1.ResourceMemory: resource.MustParse("16Mi"),
+					},
+					Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
 				},
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),

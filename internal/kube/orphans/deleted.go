@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Deleted returns an object that an informer no longer has, nil if it is not known, and whether somebody deleted it, or could have without
-// htcd's consent. One with our finalizer does not disappear at once.
+// Deleted returns an object that an informer no longer has, nil if it is not known, and whether somebody deleted it, or
+// could have without htcd's consent. One with our finalizer does not disappear at once.
 func Deleted(object any, finalizer string) (o metav1.Object, was bool) {
 	tombstone, missed := object.(cache.DeletedFinalStateUnknown)
 	if missed {

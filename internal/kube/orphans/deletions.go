@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Deletions remembers which objects were deleted, or could be without any finalizer in the way. It is safe for concurrent use,
-// and its zero value is ready to use.
+// Deletions remembers which objects were deleted, or could be without any finalizer in the way. It is safe for
+// concurrent use, and its zero value is ready to use.
 type Deletions struct {
 	mu sync.Mutex
 	m  map[string][]string // UIDs by key

@@ -127,7 +127,8 @@ func (g *Guard) Release(ctx context.Context, runs []ledger.Run) error {
 // look compares the ledger with the apiserver and returns a run of each object that is kept, and the others that are
 // gone. If write is set it records what is kept, so that later objects do not make that a small share.
 func (g *Guard) look(ctx context.Context, write bool) (kept []ledger.Run, few map[string]bool, err error) {
-	// The ledger is read before, as runs sent later have an object, and after, as what was deleted meanwhile is in neither.
+	// The ledger is read before, as runs sent later have an object, and after, as what was deleted meanwhile is in
+	// neither.
 	began, _, err := g.read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,11 @@ func (g *Guard) noted(ctx context.Context) (orphans map[string]bool, err error) 
 }
 
 // sort separates the objects that are gone and must be kept, by their newest run, from those that are few.
-func sort(runs []ledger.Run, there, before map[string]bool, deleted func(key, uid string) bool) (kept []ledger.Run, few map[string]bool) {
+func sort(
+	runs []ledger.Run,
+	there, before map[string]bool,
+	deleted func(key, uid string) bool,
+) (kept []ledger.Run, few map[string]bool) {
 	newest := map[string]int{}
 	for i, run := range runs {
 		if run.State != ledger.Refused {

@@ -14,7 +14,11 @@ import (
 func TestManyIsAShare(t *testing.T) {
 	runs := func(n int) (runs []ledger.Run) {
 		for i := range n {
-			runs = append(runs, ledger.Run{UID: fmt.Sprint(i), Attempt: 1, State: ledger.Submitted}, ledger.Run{UID: fmt.Sprint(i), Attempt: 2, State: ledger.Submitted})
+			runs = append(
+				runs,
+				ledger.Run{UID: fmt.Sprint(i), Attempt: 1, State: ledger.Submitted},
+				ledger.Run{UID: fmt.Sprint(i), Attempt: 2, State: ledger.Submitted},
+			)
 		}
 		return runs
 	}

@@ -21,7 +21,10 @@ func (s Scope) has(run ledger.Run) bool {
 }
 
 // Reconcile lists the objects that are kept, and releases them for removal if that was requested.
-func (g *Guard) Reconcile(ctx context.Context, s Scope) (kept []ledger.Run, differences []crosscheck.Difference, err error) {
+func (g *Guard) Reconcile(
+	ctx context.Context,
+	s Scope,
+) (kept []ledger.Run, differences []crosscheck.Difference, err error) {
 	kept, err = g.Find(ctx, !s.DryRun)
 	if err != nil {
 		return nil, nil, err
@@ -34,8 +37,15 @@ func (g *Guard) Reconcile(ctx context.Context, s Scope) (kept []ledger.Run, diff
 		}
 	}
 	for _, run := range kept {
-		d := crosscheck.Difference{Namespace: run.Namespace, Name: run.Name, JobID: fmt.Sprint(run.Cluster), Was: string(run.State), Is: "Orphan", Repaired: remove,
-			Evidence: "its object vanished together with many others and was not deleted; jobs and output are kept until --remove-orphans"}
+		d := crosscheck.Difference{
+			Namespace: run.Namespace,
+			Name:      run.Name,
+			JobID:     fmt.Sprint(run.Cluster),
+			Was:       string(run.State),
+			Is:        "Orphan",
+			Repaired:  remove,
+			Evidence:  "its object vanished together with many others and was not deleted; jobs and output are kept until --remove-orphans",
+		}
 		if remove {
 			d.Evidence = "its object vanished together with many others; the htcd that works removes its jobs and output"
 		}

@@ -20,8 +20,8 @@ type Owner struct {
 	Forget func(ctx context.Context, namespace, name, uid string) error
 }
 
-// Sweep removes what the ledger has under a key for objects that are gone: their finalizer was removed by hand, or they were refused
-// before they got one. A *Kept says that some vanished together with many others and are kept.
+// Sweep removes what the ledger has under a key for objects that are gone: their finalizer was removed by hand, or they
+// were refused before they got one. A *Kept says that some vanished together with many others and are kept.
 func (g *Guard) Sweep(ctx context.Context, key string, runs []ledger.Run, o Owner) error {
 	byUID := map[string][]ledger.Run{}
 	for _, run := range runs {

@@ -19,8 +19,8 @@ type command struct {
 	id   schedd.Identity
 }
 
-// commands knows at which schedds one is under way, and how long others pause. A schedd does one thing at a time, and one that
-// does not answer must not delay the others.
+// commands knows at which schedds one is under way, and how long others pause. A schedd does one thing at a time, and
+// one that does not answer must not delay the others.
 type commands struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -78,7 +78,17 @@ func (c *Controller) follow(ctx context.Context, news bool) {
 			for e, runs := range c.as(ctx, these) {
 				if err := c.run(ctx, e, runs); err != nil && ctx.Err() == nil {
 					next = longerPause
-					c.Log.Warn().Err(err).Str("pool", e.pool).Stringer("schedd", at).Msg("jobs of the pool could not be held or released, trying again")
+					c.Log.Warn().Err(
+						err,
+					).Str(
+						"pool",
+						e.pool,
+					).Stringer(
+						"schedd",
+						at,
+					).Msg(
+						"jobs of the pool could not be held or released, trying again",
+					)
 				}
 			}
 			c.commands.end(at, c.Now().Add(next))
@@ -125,8 +135,8 @@ func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, erro
 	return todo, err
 }
 
-// as sorts tasks by the accounts that may have sent them. Those whose account cannot be used now are left for later: the
-// condition Credentials of their HTCJobs says why.
+// as sorts tasks by the accounts that may have sent them. Those whose account cannot be used now are left for later:
+// the condition Credentials of their HTCJobs says why.
 func (c *Controller) as(ctx context.Context, these []task) map[command][]ledger.Run {
 	senders := map[backend.Target][]schedd.Identity{}
 	sorted := map[command][]ledger.Run{}

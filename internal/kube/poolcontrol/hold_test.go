@@ -105,7 +105,18 @@ func (a accounts) Any(ctx context.Context, at schedd.Endpoint) (schedd.Identity,
 // runs records a run with one job in that state.
 func (w *world) runs(uid, namespace, at, pool string, jobStatus schedd.JobStatus, reason string) {
 	w.t.Helper()
-	run := ledger.Run{UID: uid, Attempt: 1, Namespace: namespace, Name: uid, State: ledger.Submitted, Schedd: at, Cluster: 1, Procs: 1, Pool: pool, Submitted: noon}
+	run := ledger.Run{
+		UID:       uid,
+		Attempt:   1,
+		Namespace: namespace,
+		Name:      uid,
+		State:     ledger.Submitted,
+		Schedd:    at,
+		Cluster:   1,
+		Procs:     1,
+		Pool:      pool,
+		Submitted: noon,
+	}
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); err != nil {
 			return err
@@ -188,7 +199,10 @@ func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
 	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
 	w.runs("orphan", "a", "s1", "deleted", schedd.Held, "PoolSuspended")
 	w.runs("still", "a", "s1", "other", schedd.Held, "PoolSuspended")
-	w.pools = []*v1alpha1.HTCPool{htcpool("grid", state(v1alpha1.PoolDraining)), htcpool("other", state(v1alpha1.PoolSuspended))}
+	w.pools = []*v1alpha1.HTCPool{
+		htcpool("grid", state(v1alpha1.PoolDraining)),
+		htcpool("other", state(v1alpha1.PoolSuspended)),
+	}
 	require.Equal(t, []string{
 		`release at s1 as a: HTCPool =?= "deleted" && member(HTCWorkflowUID ?: HTCJobUID, {"orphan"})`,
 		`release at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"ours"})`,

@@ -39,7 +39,10 @@ type written struct {
 func (c *Controller) report(ctx context.Context, _ bool) {
 	var loads []Load
 	next := map[types.UID]written{}
-	pools := slices.SortedFunc(slices.Values(c.Pools.List()), func(a, b *v1alpha1.HTCPool) int { return cmp.Compare(a.Name, b.Name) })
+	pools := slices.SortedFunc(
+		slices.Values(c.Pools.List()),
+		func(a, b *v1alpha1.HTCPool) int { return cmp.Compare(a.Name, b.Name) },
+	)
 	for _, p := range pools {
 		v, err := c.view(ctx, p)
 		if err != nil {

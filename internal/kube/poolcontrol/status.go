@@ -37,7 +37,10 @@ func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 		ObservedGeneration: p.Generation,
 	}
 	for _, at := range n.Namespaces[:min(len(n.Namespaces), v1alpha1.MaxPoolNamespaces)] {
-		s.Namespaces = append(s.Namespaces, v1alpha1.PoolNamespace{Name: at.Name, Open: int32(at.Open), Waiting: int32(at.Waiting)})
+		s.Namespaces = append(
+			s.Namespaces,
+			v1alpha1.PoolNamespace{Name: at.Name, Open: int32(at.Open), Waiting: int32(at.Waiting)},
+		)
 	}
 	for _, c := range p.Status.Conditions {
 		s.Conditions = append(s.Conditions, *c.DeepCopy())
@@ -63,7 +66,15 @@ func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 	case v.inUse == p.Name:
 		set(v1alpha1.PoolDefault, metav1.ConditionTrue, "InUse", "HTCJobs that name no pool use this one")
 	default:
-		set(v1alpha1.PoolDefault, metav1.ConditionFalse, "OlderDefault", fmt.Sprintf("HTCJobs that name no pool use %s, the oldest pool with spec.default: set it to false there or here", v.inUse))
+		set(
+			v1alpha1.PoolDefault,
+			metav1.ConditionFalse,
+			"OlderDefault",
+			fmt.Sprintf(
+				"HTCJobs that name no pool use %s, the oldest pool with spec.default: set it to false there or here",
+				v.inUse,
+			),
+		)
 	}
 	return s
 }
@@ -80,7 +91,11 @@ func accepting(p *v1alpha1.HTCPool, v view) (is metav1.ConditionStatus, reason, 
 	case decided: // the admission has not seen it yet
 		return no, string(p.Spec.State), fmt.Sprintf("spec.state is %s: nothing new is sent", p.Spec.State)
 	case most >= 0 && v.load.Held-v.load.HeldByPool > most:
-		return no, reasonTooManyHeld, fmt.Sprintf("%d jobs are on hold, more than maxHeld, %d: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed", v.load.Held-v.load.HeldByPool, most)
+		return no, reasonTooManyHeld, fmt.Sprintf(
+			"%d jobs are on hold, more than maxHeld, %d: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
+			v.load.Held-v.load.HeldByPool,
+			most,
+		)
 	}
 	if r, _, m := reachable(v.schedds); r == no {
 		return no, reasonUnreachable, m

@@ -20,7 +20,9 @@ import (
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 5e8, time.UTC)
 
 func htcpool(name string, change ...func(*v1alpha1.HTCPoolSpec)) *v1alpha1.HTCPool {
-	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-" + "pool", ResourceVersion: "1", Generation: 3}}
+	p := &v1alpha1.HTCPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid-of-" + "pool", ResourceVersion: "1", Generation: 3},
+	}
 	p.Spec.State = v1alpha1.PoolOnline
 	for _, f := range change {
 		f(&p.Spec)
@@ -85,9 +87,17 @@ func TestWhetherAPoolIsReachable(t *testing.T) {
 
 func TestTheStatusOfAPool(t *testing.T) {
 	p := htcpool("p", func(s *v1alpha1.HTCPoolSpec) { s.Default = true })
-	v := view{load: admission.Load{Open: 9, Idle: 4, Running: 3, Held: 2, Waiting: 1}, now: noon, inUse: "p", schedds: []reached{up}}
+	v := view{
+		load:    admission.Load{Open: 9, Idle: 4, Running: 3, Held: 2, Waiting: 1},
+		now:     noon,
+		inUse:   "p",
+		schedds: []reached{up},
+	}
 	for i := range 100 {
-		v.load.Namespaces = append(v.load.Namespaces, admission.NamespaceLoad{Name: fmt.Sprintf("n%d", i), Open: 100 - i, Waiting: i})
+		v.load.Namespaces = append(
+			v.load.Namespaces,
+			admission.NamespaceLoad{Name: fmt.Sprintf("n%d", i), Open: 100 - i, Waiting: i},
+		)
 	}
 	s := newStatus(p, v)
 	require.Len(t, s.Namespaces, v1alpha1.MaxPoolNamespaces)
@@ -106,7 +116,12 @@ func TestTheStatusOfAPool(t *testing.T) {
 	s = newStatus(p, v)
 	require.Equal(t, "OlderDefault", meta.FindStatusCondition(s.Conditions, "Default").Reason)
 	require.True(t, meta.IsStatusConditionFalse(s.Conditions, "Default"))
-	require.Equal(t, metav1.NewTime(noon.Truncate(time.Second)), meta.FindStatusCondition(s.Conditions, "Accepting").LastTransitionTime, "it did not change")
+	require.Equal(
+		t,
+		metav1.NewTime(noon.Truncate(time.Second)),
+		meta.FindStatusCondition(s.Conditions, "Accepting").LastTransitionTime,
+		"it did not change",
+	)
 
 	p.Spec.Default = false
 	require.Nil(t, meta.FindStatusCondition(newStatus(p, v).Conditions, "Default"))
@@ -121,8 +136,15 @@ func TestAPoolSaysWhichOfItsScheddsAreAskedLess(t *testing.T) {
 	s := newStatus(htcpool("cms"), view{now: noon, schedds: []reached{up, busy}})
 	c := meta.FindStatusCondition(s.Conditions, v1alpha1.PoolSlowed)
 	require.NotNil(t, c)
-	require.Equal(t, "schedd a: it is busy for 99 % of its time; htcd asks it less: at most 4 commands at once, 12.5 a second", c.Message)
+	require.Equal(
+		t,
+		"schedd a: it is busy for 99 % of its time; htcd asks it less: at most 4 commands at once, 12.5 a second",
+		c.Message,
+	)
 	p := htcpool("cms")
 	p.Status = s
-	require.Nil(t, meta.FindStatusCondition(newStatus(p, view{now: noon, schedds: []reached{up}}).Conditions, v1alpha1.PoolSlowed))
+	require.Nil(
+		t,
+		meta.FindStatusCondition(newStatus(p, view{now: noon, schedds: []reached{up}}).Conditions, v1alpha1.PoolSlowed),
+	)
 }

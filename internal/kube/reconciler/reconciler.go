@@ -268,8 +268,8 @@ func (r *Reconciler[O, K]) Warn(key, reason, message string) {
 	}
 }
 
-// Written records that the status of an object was written, and when the pause until the next write begins, and tells the
-// user what happened.
+// Written records that the status of an object was written, and when the pause until the next write begins, and tells
+// the user what happened.
 func (r *Reconciler[O, K]) Written(object, written O, pause time.Time, happened []lifecycle.Event) {
 	r.Cache.Mutation(written)
 	r.Memory.Wrote(keyOf(object), pause)
@@ -329,8 +329,8 @@ func (r *Reconciler[O, K]) RetryAll(such func(Blocker) bool) {
 // AtLimit reports whether an object waits because of a schedd's limit.
 func AtLimit(b Blocker) bool { return b.Reason == schedd.Limit.String() }
 
-// EndpointTurned continues with what waits for a schedd that answers again, or could not even find out which one to ask,
-// and has the statuses say what does not answer.
+// EndpointTurned continues with what waits for a schedd that answers again, or could not even find out which one to
+// ask, and has the statuses say what does not answer.
 func (r *Reconciler[O, K]) EndpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
 		r.RetryAll(func(b Blocker) bool {

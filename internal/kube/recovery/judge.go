@@ -62,7 +62,16 @@ func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 		if j.QDate > 0 && (f.QDate == 0 || j.QDate < f.QDate) {
 			f.QDate = j.QDate
 		}
-		f.SpecHash, f.Pool, f.Nodes = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool), cmp.Or(f.Nodes, j.Tag.Nodes)
+		f.SpecHash, f.Pool, f.Nodes = cmp.Or(
+			f.SpecHash,
+			j.Tag.SpecHash,
+		), cmp.Or(
+			f.Pool,
+			j.Tag.Pool,
+		), cmp.Or(
+			f.Nodes,
+			j.Tag.Nodes,
+		)
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
 		}
@@ -81,7 +90,8 @@ func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 	found := Finding{}
 	rank := map[Verdict]int{Absent: 0, HalfSpooled: 1, Spooling: 2, Whole: 3}
 	for _, f := range clusters {
-		if order := cmp.Compare(rank[f.Verdict], rank[found.Verdict]); order > 0 || order == 0 && f.Cluster.ID < found.Cluster.ID {
+		if order := cmp.Compare(rank[f.Verdict], rank[found.Verdict]); order > 0 ||
+			order == 0 && f.Cluster.ID < found.Cluster.ID {
 			found = *f
 		}
 	}

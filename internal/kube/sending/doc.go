@@ -1,4 +1,5 @@
-// Package sending sends runs, looks for them and removes them: what the controllers of HTCJobs and of HTCWorkflows do alike.
+// Package sending sends runs, looks for them and removes them: what the controllers of HTCJobs and of HTCWorkflows do
+// alike.
 //
 //	send.go    condor_submit for a run whose intent is in the ledger, and what its failure means
 //	stage.go   the files of a submission

@@ -43,7 +43,10 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 		return submitted(ReasonNoSpace, e.Message)
 	}
 	if errors.Is(err, ledger.ErrFull) {
-		return submitted(ReasonNoSpace, fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err))
+		return submitted(
+			ReasonNoSpace,
+			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err),
+		)
 	}
 	if ledger.IsUnavailable(err) {
 		return submitted("LedgerUnavailable", fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err))

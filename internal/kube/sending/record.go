@@ -39,7 +39,12 @@ func named(run ledger.Run) string {
 
 // Submitted turns an intent into a submitted run with a row for every proc, and returns it. The time of submission is
 // now unless the run has one.
-func (s *Sender) Submitted(ctx context.Context, run ledger.Run, cluster schedd.Cluster, along Along) (ledger.Run, error) {
+func (s *Sender) Submitted(
+	ctx context.Context,
+	run ledger.Run,
+	cluster schedd.Cluster,
+	along Along,
+) (ledger.Run, error) {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
 	run.Cluster = cluster.ID
 	if run.Submitted.IsZero() {
@@ -116,7 +121,11 @@ func (s *Sender) over(run ledger.Run) {
 }
 
 // BeginStop records that a run is to be stopped and why. begun is false if it has ended, or is being stopped already.
-func (s *Sender) BeginStop(ctx context.Context, run ledger.Run, reason, message string) (now ledger.Run, begun bool, err error) {
+func (s *Sender) BeginStop(
+	ctx context.Context,
+	run ledger.Run,
+	reason, message string,
+) (now ledger.Run, begun bool, err error) {
 	err = s.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 		if now, err = tx.Run(run.UID, run.Attempt); err != nil {
 			return err

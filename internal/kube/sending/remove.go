@@ -17,8 +17,8 @@ import (
 )
 
 // RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
-// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear; an hour apart if a
-// queue is younger than what was sent to it.
+// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still
+// appear; an hour apart if a queue is younger than what was sent to it.
 func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
 	var all backend.Left
 	for _, t := range targets {
@@ -43,8 +43,11 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 	case open && absent < recovery.AbsentTwice:
 		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
 	case absent < crosscheck.LostAfterMany && slices.ContainsFunc(runs, others):
-		return &Waiting{After: time.Minute, Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
-			"or that another schedd answers in its place. They count as gone in an hour"}
+		return &Waiting{
+			After: time.Minute,
+			Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
+				"or that another schedd answers in its place. They count as gone in an hour",
+		}
 	}
 	s.Absences.Clear(uid)
 	return nil
@@ -56,11 +59,20 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 	for _, run := range runs {
 		jobs += run.Procs
 	}
-	left, err := s.Owners.RemoveDeleted(ctx, t, uid, fmt.Sprintf("htcd: the %s was deleted", s.Kind), len(runs) == 0 || jobs > manyJobs)
+	left, err := s.Owners.RemoveDeleted(
+		ctx,
+		t,
+		uid,
+		fmt.Sprintf("htcd: the %s was deleted", s.Kind),
+		len(runs) == 0 || jobs > manyJobs,
+	)
 	if err == nil && len(left.Others) > 0 {
 		err = othersJobs(t.Namespace, left.Others)
 	}
-	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
+	there := slices.DeleteFunc(
+		slices.Clone(runs),
+		func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint },
+	)
 	if strange := backend.Strangers(left.Others, there); len(strange) > 0 {
 		s.warnOfStrangers(strange)
 		left.Others, err = nil, nil
@@ -84,9 +96,14 @@ func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reaso
 	return err
 }
 
-// RemoveNodes is Remove for the nodes of DAGs. Jobs with their tags of accounts that the DAGs, which are runs, do not have are somebody else's, and
-// left as they are.
-func (s *Sender) RemoveNodes(ctx context.Context, t backend.Target, runs []ledger.Run, constraint, reason string) error {
+// RemoveNodes is Remove for the nodes of DAGs. Jobs with their tags of accounts that the DAGs, which are runs, do not
+// have are somebody else's, and left as they are.
+func (s *Sender) RemoveNodes(
+	ctx context.Context,
+	t backend.Target,
+	runs []ledger.Run,
+	constraint, reason string,
+) error {
 	left, err := s.Owners.Remove(ctx, t, constraint, reason)
 	if err != nil || left.Removed+len(left.Others) == 0 {
 		return err
@@ -117,11 +134,15 @@ func (s *Sender) warnOfStrangers(strange []schedd.Job) {
 // stillThere has the schedd asked again, but not all the time: to tell of many jobs takes long.
 func stillThere(left backend.Left) error {
 	again := min(max(time.Second, 3*left.Took), 30*time.Second)
-	return &Waiting{After: again, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Removed, "job"))}
+	return &Waiting{
+		After:   again,
+		Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Removed, "job")),
+	}
 }
 
-// RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
-// leader may have sent one with the same tag in the meantime, and spares what has been spooled since the schedd was asked.
+// RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since
+// the next leader may have sent one with the same tag in the meantime, and spares what has been spooled since the
+// schedd was asked.
 func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
 	_, err := s.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
 	if err == nil {
@@ -130,7 +151,8 @@ func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int,
 	return err
 }
 
-// Stuck does so for a run of the cross-check. A namespace whose credentials do not work must not prevent the check of the others.
+// Stuck does so for a run of the cross-check. A namespace whose credentials do not work must not prevent the check of
+// the others.
 func (s *Sender) Stuck(ctx context.Context, run ledger.Run) error {
 	err := s.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
 	if _, is := errors.AsType[*backend.CredentialError](err); is {
@@ -142,7 +164,11 @@ func (s *Sender) Stuck(ctx context.Context, run ledger.Run) error {
 
 // remove removes jobs at a target and returns what has not left the queue yet. If neither their account nor the
 // common one may remove some, these are an error.
-func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (left backend.Left, err error) {
+func (s *Sender) remove(
+	ctx context.Context,
+	t backend.Target,
+	constraint, reason string,
+) (left backend.Left, err error) {
 	left, err = s.Owners.Remove(ctx, t, constraint, reason)
 	if err == nil && len(left.Others) > 0 {
 		err = othersJobs(t.Namespace, left.Others)
@@ -152,7 +178,9 @@ func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reaso
 
 // othersJobs names the owner of the jobs that prevent a removal.
 func othersJobs(namespace string, left []schedd.Job) error {
-	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
-		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
-		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
+	return backend.OtherAccount(
+		fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
+			"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
+			"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation),
+	)
 }

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others. Unstaged are, of
-// whichever account, those that never ran and never will.
+// Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others.
+// Unstaged are, of whichever account, those that never ran and never will.
 type Found struct{ Queued, Left, Others, Unstaged []schedd.Job }
 
 // Of returns those of one attempt.
@@ -35,8 +35,14 @@ func (f Found) Newest() int {
 	return newest
 }
 
-// Search asks the queue and then the history for every job that matches, and whose they are. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
-func (s *Sender) Search(ctx context.Context, t backend.Target, id schedd.Identity, constraint, since string) (f Found, err error) {
+// Search asks the queue and then the history for every job that matches, and whose they are. Jobs that left the queue
+// before the job since are skipped. Only a nil error is an answer.
+func (s *Sender) Search(
+	ctx context.Context,
+	t backend.Target,
+	id schedd.Identity,
+	constraint, since string,
+) (f Found, err error) {
 	into := func(list *[]schedd.Job) func(schedd.Job) error {
 		return func(j schedd.Job) error {
 			if j.Status == schedd.Removed && !j.Reasoned {
@@ -72,14 +78,25 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 	case recovery.Spooling:
 		return found, &Waiting{After: 2 * time.Second, Message: fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID)}
 	case recovery.HalfSpooled:
-		s.Log.Info().Str("job", tag.Namespace+"/"+tag.Name).Int("cluster", found.Cluster.ID).Msg("removing a half-spooled cluster")
+		s.Log.Info().Str(
+			"job",
+			tag.Namespace+"/"+tag.Name,
+		).Int(
+			"cluster",
+			found.Cluster.ID,
+		).Msg(
+			"removing a half-spooled cluster",
+		)
 		if err := s.RemoveStuck(ctx, t, found.Cluster.ID, tag); err != nil {
 			return found, fmt.Errorf("remove half-spooled cluster %d: %w", found.Cluster.ID, err)
 		}
-		return found, &Waiting{After: time.Second, Message: fmt.Sprintf("the half-spooled cluster %d is being removed", found.Cluster.ID)}
+		return found, &Waiting{
+			After:   time.Second,
+			Message: fmt.Sprintf("the half-spooled cluster %d is being removed", found.Cluster.ID),
+		}
 	case recovery.Absent:
-		// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier
-		// credentials, so nothing must be sent in addition to them.
+		// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with
+		// earlier credentials, so nothing must be sent in addition to them.
 		if len(f.Others) > 0 {
 			return found, s.othersCluster(f.Others[0])
 		}
@@ -87,16 +104,23 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 	return found, nil
 }
 
-// Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A schedd whose queue is
-// younger than the attempt may have another one again soon, with its jobs: then they get the time that other missing jobs get.
+// Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
+// schedd whose queue is younger than the attempt may have another one again soon, with its jobs: then they get the time
+// that other missing jobs get.
 func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time) error {
 	first := s.Absences.First(run.UID, asked)
 	switch absent := asked.Sub(first); {
 	case absent < recovery.AbsentTwice:
-		return &Waiting{After: recovery.AbsentTwice, Message: "the schedd does not know this attempt; it is asked once more before anything is sent"}
+		return &Waiting{
+			After:   recovery.AbsentTwice,
+			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
+		}
 	case absent < crosscheck.LostAfterMany && s.otherQueue(ctx, t, run.Created):
-		return &Waiting{After: time.Minute, Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
-			"or that another schedd answers in its place. In an hour the attempt is sent"}
+		return &Waiting{
+			After: time.Minute,
+			Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
+				"or that another schedd answers in its place. In an hour the attempt is sent",
+		}
 	}
 	return nil
 }
@@ -104,7 +128,8 @@ func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, 
 // born is when a schedd's queue was set up, as it said at some time.
 type born struct{ queue, asked time.Time }
 
-// otherQueue reports whether a schedd's queue was set up after an attempt had begun. One that does not say has always had the same.
+// otherQueue reports whether a schedd's queue was set up after an attempt had begun. One that does not say has always
+// had the same.
 func (s *Sender) otherQueue(ctx context.Context, t backend.Target, begun time.Time) bool {
 	if begun.IsZero() {
 		return false
@@ -136,7 +161,9 @@ func (s *Sender) LookAgainAfter(run ledger.Run) time.Time {
 
 // othersCluster names the owner of a job that carries the tag of an attempt that may have been sent.
 func (s *Sender) othersCluster(j schedd.Job) error {
-	return backend.OtherAccount(fmt.Sprintf("job %s of the account %s carries this %s's tag, and htcd has no credentials of that account: "+
-		"if the %[3]s was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
-		"or let go of it with the annotation %[4]s=true, delete this %[3]s and apply it again", j.ID(), j.Owner, s.Kind, v1alpha1.AbandonAnnotation))
+	return backend.OtherAccount(
+		fmt.Sprintf("job %s of the account %s carries this %s's tag, and htcd has no credentials of that account: "+
+			"if the %[3]s was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
+			"or let go of it with the annotation %[4]s=true, delete this %[3]s and apply it again", j.ID(), j.Owner, s.Kind, v1alpha1.AbandonAnnotation),
+	)
 }

@@ -45,8 +45,9 @@ type Sender struct {
 	born sync.Map // by backend.Target
 }
 
-// MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked up twice afterwards, so none is
-// begun while the schedd does not answer, nor, but for one at a time, while it is at a limit of its own.
+// MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked
+// up twice afterwards, so none is begun while the schedd does not answer, nor, but for one at a time, while it is at a
+// limit of its own.
 func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) error {
 	if state := s.Answering.State(id.Endpoint); !state.Asked || state.Down {
 		if err := s.Schedd.Answers(ctx, id); err != nil {
@@ -56,8 +57,8 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) err
 	return s.Limits.Ask(id, jobs, s.Now())
 }
 
-// Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run waits for. The caller calls leave when nothing of it
-// is staged any more.
+// Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run
+// waits for. The caller calls leave when nothing of it is staged any more.
 func (s *Sender) Room(run ledger.Run, sandbox schedd.Sandbox, inputs output.Room) (leave func(), err error) {
 	want := inputs.Plus(output.FileRoom(0))
 	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
@@ -79,12 +80,26 @@ func noRoom(namespace string, left output.Left, want output.Room) error {
 	what := fmt.Sprintf("the files to be submitted, %d KiB in %d files,", want.Bytes>>10, want.Files)
 	switch {
 	case left.Free.Holds(want):
-		return &output.NoSpaceError{Message: fmt.Sprintf("%s wait for room: with them namespace %s %s; make it several smaller ones, or have the volume enlarged", what, namespace, output.OverShare)}
+		return &output.NoSpaceError{
+			Message: fmt.Sprintf(
+				"%s wait for room: with them namespace %s %s; make it several smaller ones, or have the volume enlarged",
+				what,
+				namespace,
+				output.OverShare,
+			),
+		}
 	case left.Unbooked().Holds(want):
 		return &output.NoSpaceError{Message: what + " wait for room until other submissions are over"}
 	}
-	return &output.NoSpaceError{Message: fmt.Sprintf("%s wait for room: the volume has none beside the %d KiB and %d files that submissions leave free (half of --keep-free); %s",
-		what, left.Reserve.Bytes>>10, left.Reserve.Files, output.MoreRoom)}
+	return &output.NoSpaceError{
+		Message: fmt.Sprintf(
+			"%s wait for room: the volume has none beside the %d KiB and %d files that submissions leave free (half of --keep-free); %s",
+			what,
+			left.Reserve.Bytes>>10,
+			left.Reserve.Files,
+			output.MoreRoom,
+		),
+	}
 }
 
 // Stage writes what is to be sent with a run, beside its staged inputs. If that fails, nothing of either is left.
@@ -110,11 +125,19 @@ func (s *Sender) StageError(err error) error {
 	if free, _, err := output.Volume(s.Staging); err == nil {
 		left = fmt.Sprintf("%d KiB and %d files are free", free.Bytes>>10, free.Files)
 	}
-	return &output.NoSpaceError{Message: fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, output.MoreRoom, err)}
+	return &output.NoSpaceError{
+		Message: fmt.Sprintf(
+			"the volume is full, %s: the files to be submitted cannot be written; %s: %v",
+			left,
+			output.MoreRoom,
+			err,
+		),
+	}
 }
 
-// Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused is final. After any, only the
-// inputs are still staged: they are sent as they were, and everything else is rendered again.
+// Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused
+// is final. After any, only the inputs are still staged: they are sent as they were, and everything else is rendered
+// again.
 func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
 	s.Tries.Begin(run, s.since(ctx, id, run))
 	cluster, err := s.transmit(ctx, id, run)
@@ -153,8 +176,8 @@ func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Ru
 	return cluster, err
 }
 
-// unsuccessful decides what a failed submission means. A refusal is final. So is any other error of condor_submit that was
-// repeated often enough, unless its cause is something that others have done or can mend.
+// unsuccessful decides what a failed submission means. A refusal is final. So is any other error of condor_submit that
+// was repeated often enough, unless its cause is something that others have done or can mend.
 func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
 	t := s.Tries.Failed(run, err)
 	e, own := errors.AsType[*schedd.Error](err)
@@ -162,13 +185,16 @@ func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) err
 	case schedd.KindOf(err) == schedd.Limit:
 		s.Limits.Met(id, schedd.Sends(run.Procs, run.Factory), err, s.Now())
 	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
-		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
+		return &schedd.Error{
+			Kind:   schedd.Refused,
+			Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err),
+		}
 	}
 	return &Paused{t.Pause(), fmt.Errorf("submit: %w", err)}
 }
 
-// since returns the last job to leave the queue, so that a later search for the submission that begins now need not read the
-// history beyond it; empty: not known. The schedd is asked for it only if there is something to look for.
+// since returns the last job to leave the queue, so that a later search for the submission that begins now need not
+// read the history beyond it; empty: not known. The schedd is asked for it only if there is something to look for.
 func (s *Sender) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
 	newest := s.Newest(backend.TargetOf(run))
 	if t := s.Tries.Get(run); newest == "" && t.Alike > 0 && !t.Unsent {
@@ -177,6 +203,6 @@ func (s *Sender) since(ctx context.Context, id schedd.Identity, run ledger.Run) 
 	return newest
 }
 
-// mostAlike is how often an attempt is sent that fails with the same message: for some eight hours, in which an administrator
-// can mend what is broken for everybody.
+// mostAlike is how often an attempt is sent that fails with the same message: for some eight hours, in which an
+// administrator can mend what is broken for everybody.
 const mostAlike = 100

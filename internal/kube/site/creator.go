@@ -10,8 +10,9 @@ import (
 // maxCreator bounds what the ads say of a creator.
 const maxCreator = 256
 
-// CreatorOf returns who has created the object with these annotations, as it goes into the ads; empty if the annotation is not protected here. Names of
-// users come from wherever the cluster authenticates them: what would mean something to HTCondor's submit language is replaced.
+// CreatorOf returns who has created the object with these annotations, as it goes into the ads; empty if the annotation
+// is not protected here. Names of users come from wherever the cluster authenticates them: what would mean something to
+// HTCondor's submit language is replaced.
 func (s Site) CreatorOf(annotations map[string]string) string {
 	if !s.TrustCreator {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// CredentialsOf lists what of spec.credentials the jobs get. Those for registries are among it if a node may fetch the image with them.
+// CredentialsOf lists what of spec.credentials the jobs get. Those for registries are among it if a node may fetch the
+// image with them.
 func (s Site) CredentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
 	var list []jobcredentials.Credential
 	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
@@ -33,10 +34,16 @@ func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
 		switch {
 		case c.As != v1alpha1.Registry:
 		case registry == "":
-			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and a script.image of a registry, and there are none", c.Name)
+			return schedd.Refusal(
+				"spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and a script.image of a registry, and there are none",
+				c.Name,
+			)
 		case !s.Inputs.Registries.Allow(registry):
-			return schedd.Refusal("spec.credentials: %s: %s, the registry of script.image, is not one that the administrator of htcd allows (--allow-registries)",
-				c.Name, registry)
+			return schedd.Refusal(
+				"spec.credentials: %s: %s, the registry of script.image, is not one that the administrator of htcd allows (--allow-registries)",
+				c.Name,
+				registry,
+			)
 		}
 	}
 	return nil
@@ -44,7 +51,12 @@ func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
 
 // Sent is a credential as it comes with the sandbox.
 func Sent(c jobcredentials.Credential, content string) schedd.Credential {
-	return schedd.Credential{Name: c.Name, Variable: c.Kind.Variable(), Content: content, Registry: c.Kind == jobcredentials.Registry}
+	return schedd.Credential{
+		Name:     c.Name,
+		Variable: c.Kind.Variable(),
+		Content:  content,
+		Registry: c.Kind == jobcredentials.Registry,
+	}
 }
 
 // fitCredentials refuses credentials whose copies for all procs are more than an HTCJob may bring.
@@ -54,8 +66,12 @@ func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
 		size += int64(len(c.Content))
 	}
 	if s.MaxInput > 0 && size*int64(procs) > s.MaxInput {
-		return schedd.Refusal("spec.credentials: %d bytes, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): make it several HTCJobs",
-			size, procs, s.MaxInput>>20)
+		return schedd.Refusal(
+			"spec.credentials: %d bytes, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): make it several HTCJobs",
+			size,
+			procs,
+			s.MaxInput>>20,
+		)
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 	allowed, err := artifact.ParseRegistries([]string{"a.example.org"})
 	require.NoError(t, err)
 	s := Site{Inputs: inputs.Rules{Registries: allowed}}
-	job := &v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Credentials: []v1alpha1.Credential{{Name: "login", As: v1alpha1.Registry}}}}
+	job := &v1alpha1.HTCJob{
+		Spec: v1alpha1.HTCJobSpec{Credentials: []v1alpha1.Credential{{Name: "login", As: v1alpha1.Registry}}},
+	}
 	for image, words := range map[string]string{
 		"a.example.org/g/i:v1":   "",
 		"oras://a.example.org/i": "",

@@ -14,14 +14,27 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// Render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
-// schedd.Refused.
-func (s Site) Render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+// Render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are
+// of kind schedd.Refused.
+func (s Site) Render(
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	attempt int,
+	points []string,
+	credentials ...schedd.Credential,
+) (schedd.Sandbox, error) {
 	return s.RenderSome(job, p, attempt, points, nil, credentials...)
 }
 
 // RenderSome is Render for those of the jobs that have these numbers; none: for all.
-func (s Site) RenderSome(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, numbers []int, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+func (s Site) RenderSome(
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	attempt int,
+	points []string,
+	numbers []int,
+	credentials ...schedd.Credential,
+) (schedd.Sandbox, error) {
 	d, err := s.Describe(job, p, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
@@ -126,8 +139,9 @@ func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
 	return &c
 }
 
-// atOnce returns how many of an attempt's jobs a factory of HTCondor's may have in the queue at a time, 0 if they are sent as one cluster. More jobs than above
-// are a factory, too, unless that is 0: the schedd has ads and directories only for those that were made, and makes none while enough wait for a slot.
+// atOnce returns how many of an attempt's jobs a factory of HTCondor's may have in the queue at a time, 0 if they are
+// sent as one cluster. More jobs than above are a factory, too, unless that is 0: the schedd has ads and directories
+// only for those that were made, and makes none while enough wait for a slot.
 func atOnce(spec v1alpha1.HTCJobSpec, jobs, above int) int {
 	switch {
 	case spec.Parallelism != nil:
@@ -169,7 +183,10 @@ func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
 		if in.Name == "" { // it stands for files of an artifact, which keep their names
 			continue
 		}
-		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
+		list = append(
+			list,
+			schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL},
+		)
 	}
 	return list
 }
@@ -190,7 +207,10 @@ func Destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
 	var all []ledger.Destination
 	for i, o := range job.Spec.Outputs {
 		if to := Tag(job, attempt).Destination; o.URL+o.Artifact != "" {
-			all = append(all, ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")})
+			all = append(
+				all,
+				ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")},
+			)
 		}
 	}
 	return all

@@ -33,11 +33,22 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	job := &v1alpha1.HTCJob{}
 	job.UID, job.Namespace, job.Name = "u-1", "default", "zero"
 	job.Spec = v1alpha1.HTCJobSpec{
-		Script:      v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}},
-		Environment: map[string]v1alpha1.EnvironmentValue{"A": "1"}, AccountingGroup: "a", Requirements: "x", Retries: new(int32(2)), SuccessExitCodes: []int32{0, 3},
-		Resources:   &v1alpha1.Resources{CPUs: quantity("2"), Memory: quantity("1Gi"), Disk: quantity("1Gi"), GPUs: quantity("1")},
+		Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}},
+		Environment: map[string]v1alpha1.EnvironmentValue{
+			"A": "1",
+		}, AccountingGroup: "a", Requirements: "x", Retries: new(int32(2)), SuccessExitCodes: []int32{0, 3},
+		Resources: &v1alpha1.Resources{
+			CPUs:   quantity("2"),
+			Memory: quantity("1Gi"),
+			Disk:   quantity("1Gi"),
+			GPUs:   quantity("1"),
+		},
 		MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},
-		Deadlines:   v1alpha1.Deadlines{HeldDeadlineSeconds: new(int64(60)), IdleDeadlineSeconds: new(int64(70)), RunDeadlineSeconds: new(int64(80))},
+		Deadlines: v1alpha1.Deadlines{
+			HeldDeadlineSeconds: new(int64(60)),
+			IdleDeadlineSeconds: new(int64(70)),
+			RunDeadlineSeconds:  new(int64(80)),
+		},
 	}
 	d, err := Site{}.Describe(job, pool.Pool{}, 1, nil)
 	require.NoError(t, err)
@@ -47,15 +58,26 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
 	require.Equal(t, schedd.JobOptions{
 		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
-		MemoryRetry: &schedd.MemoryRetry{Most: 4096, Times: 3}, Deadlines: schedd.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
+		MemoryRetry: &schedd.MemoryRetry{
+			Most:  4096,
+			Times: 3,
+		}, Deadlines: schedd.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
 	}, d.JobOptions)
 
 	none := job.DeepCopy()
 	none.Spec.Resources.GPUs, none.Spec.HTCOpts = quantity("0"), "request_gpus = 1\n"
 	_, err = Site{}.Render(none, pool.Pool{}, 1, nil)
-	require.EqualError(t, err, "htcopts, line 1, column 1: request_gpus in htcopts and spec.resources.gpus do not say the same: write it once")
+	require.EqualError(
+		t,
+		err,
+		"htcopts, line 1, column 1: request_gpus in htcopts and spec.resources.gpus do not say the same: write it once",
+	)
 
 	job.Spec.HTCOpts = "request_cpus = 3\n"
 	_, err = Site{}.Render(job, pool.Pool{}, 1, nil)
-	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same (request_cpus = 3 is 3 in htcopts, and 2 in the spec): write it once")
+	require.EqualError(
+		t,
+		err,
+		"htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same (request_cpus = 3 is 3 in htcopts, and 2 in the spec): write it once",
+	)
 }

@@ -1,5 +1,5 @@
-// Package site says what an HTCJob is in HTCondor's terms at this site: the administrator's settings, and the description of an attempt
-// that they, the spec and the pool make together. It sends nothing.
+// Package site says what an HTCJob is in HTCondor's terms at this site: the administrator's settings, and the
+// description of an attempt that they, the spec and the pool make together. It sends nothing.
 //
 //	site.go         the settings
 //	describe.go     an attempt's description and sandbox

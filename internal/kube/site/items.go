@@ -29,7 +29,12 @@ func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMa
 	}
 	all, err := items.Table(text, schedd.CheckVariable)
 	if err != nil {
-		return Items{}, schedd.Refusal("spec.itemsFrom: configmap %s, key %s: %w", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key, err)
+		return Items{}, schedd.Refusal(
+			"spec.itemsFrom: configmap %s, key %s: %w",
+			from.ConfigMapKeyRef.Name,
+			from.ConfigMapKeyRef.Key,
+			err,
+		)
 	}
 	return Items{all, digest}, nil
 }

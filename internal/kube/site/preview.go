@@ -12,8 +12,14 @@ import (
 // notShown stands for what only the jobs may read.
 const notShown = "(not shown)\n"
 
-// Preview returns what would be sent of an HTCJob by a pool, without the content of its credentials, and what holds for it then.
-func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, tables inputs.ConfigMaps) (schedd.Sandbox, *v1alpha1.Effective, error) {
+// Preview returns what would be sent of an HTCJob by a pool, without the content of its credentials, and what holds for
+// it then.
+func (s Site) Preview(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	p pool.Pool,
+	tables inputs.ConfigMaps,
+) (schedd.Sandbox, *v1alpha1.Effective, error) {
 	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
 		return schedd.Sandbox{}, nil, err
 	}

@@ -14,9 +14,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// ReadCredentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a Secret is missing
-// the error is an *inputs.Waiting.
-func (s Site) ReadCredentials(ctx context.Context, secrets jobcredentials.Secrets, job *v1alpha1.HTCJob, now time.Time) ([]schedd.Credential, error) {
+// ReadCredentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a
+// Secret is missing the error is an *inputs.Waiting.
+func (s Site) ReadCredentials(
+	ctx context.Context,
+	secrets jobcredentials.Secrets,
+	job *v1alpha1.HTCJob,
+	now time.Time,
+) ([]schedd.Credential, error) {
 	var all []schedd.Credential
 	var without *jobsecrets.Unusable // a login for the registry of the image
 	for _, credential := range s.CredentialsOf(job) {

@@ -21,7 +21,12 @@ func checkSuccessPolicy(p *v1alpha1.SuccessPolicy, jobs int) error {
 			among = set.Len()
 		}
 		if n := rule.SucceededCount; n != nil && int(*n) > among {
-			return schedd.Refusal("successPolicy.rules[%d].succeededCount %d is more than the %d jobs that the rule is about", i, *n, among)
+			return schedd.Refusal(
+				"successPolicy.rules[%d].succeededCount %d is more than the %d jobs that the rule is about",
+				i,
+				*n,
+				among,
+			)
 		}
 	}
 	return nil

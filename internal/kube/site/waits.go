@@ -10,8 +10,8 @@ import (
 // usualWait is how long an interactive job waits for people where activeDeadlineSeconds says nothing.
 const usualWait = time.Hour
 
-// waits returns for how many seconds the container of a job waits for people instead of running the script, and for how many it stays when
-// the script has failed.
+// waits returns for how many seconds the container of a job waits for people instead of running the script, and for how
+// many it stays when the script has failed.
 func waits(spec v1alpha1.HTCJobSpec) (interactive, keep int64, err error) {
 	if spec.Interactive {
 		interactive = int64(usualWait / time.Second)
@@ -24,7 +24,10 @@ func waits(spec v1alpha1.HTCJobSpec) (interactive, keep int64, err error) {
 	}
 	kept, err := time.ParseDuration(string(*spec.KeepOnFailure))
 	if err != nil || kept < time.Second || kept > 24*time.Hour {
-		return 0, 0, schedd.Refusal("spec.keepOnFailure: expected a time from 1s to 24h such as 10m, found %q", *spec.KeepOnFailure)
+		return 0, 0, schedd.Refusal(
+			"spec.keepOnFailure: expected a time from 1s to 24h such as 10m, found %q",
+			*spec.KeepOnFailure,
+		)
 	}
 	return interactive, int64(kept / time.Second), nil
 }

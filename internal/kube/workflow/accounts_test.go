@@ -52,8 +52,16 @@ func (w *world) sends(dag, number int, flow *v1alpha1.HTCWorkflow) (cluster int)
 	for _, j := range w.schedd.Gone() {
 		cluster = max(cluster, j.Cluster+1)
 	}
-	w.schedd.Put(schedd.Job{Cluster: cluster, Owner: owner, Status: schedd.Idle, StageInFinish: 1, EnteredCurrentStatus: w.clock.Unix(),
-		Node: schedd.NodeTag{UID: string(flow.UID), DAG: 1, Number: number}})
+	w.schedd.Put(
+		schedd.Job{
+			Cluster:              cluster,
+			Owner:                owner,
+			Status:               schedd.Idle,
+			StageInFinish:        1,
+			EnteredCurrentStatus: w.clock.Unix(),
+			Node:                 schedd.NodeTag{UID: string(flow.UID), DAG: 1, Number: number},
+		},
+	)
 	return cluster
 }
 
@@ -135,7 +143,14 @@ func TestCallbacksOfAWorkflowAreConfirmedWhateverItsAccount(t *testing.T) {
 			for number := range 2 {
 				cluster := w.sends(1, number, flow)
 				id := schedd.Job{Cluster: cluster}.ID()
-				require.NoError(t, w.Record(t.Context(), notify.Callback{Namespace: "default", Name: "one", JobID: id, Node: &notify.Node{Number: number}}, hash))
+				require.NoError(
+					t,
+					w.Record(
+						t.Context(),
+						notify.Callback{Namespace: "default", Name: "one", JobID: id, Node: &notify.Node{Number: number}},
+						hash,
+					),
+				)
 				w.schedd.Complete(cluster, 0, 0)
 				w.schedd.Leave(cluster, 0)
 			}

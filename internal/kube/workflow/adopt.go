@@ -17,8 +17,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// recoverLost records again what the ledger has lost of a workflow, one DAG after another, each when HTCondor has said how the one before it ended: the
-// spec and these ends say which nodes it has, and a hash in its ad proves it. How its nodes ended is then asked as of every DAG.
+// recoverLost records again what the ledger has lost of a workflow, one DAG after another, each when HTCondor has said
+// how the one before it ended: the spec and these ends say which nodes it has, and a hash in its ad proves it. How its
+// nodes ended is then asked as of every DAG.
 //
 //	finalizer, no row ──> DAGs in queue or history? ──yes──> adopt the next ──> ask how its nodes ended ──> ... ──> all are there
 //	status knows more               │
@@ -63,7 +64,10 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 }
 
 // lostAt returns where a DAG of such a workflow would be sent now, and where those may be that were sent.
-func (c *Controller) lostAt(ctx context.Context, w *v1alpha1.HTCWorkflow) (t backend.Target, places []backend.Target, err error) {
+func (c *Controller) lostAt(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+) (t backend.Target, places []backend.Target, err error) {
 	p, err := c.pools.New(asJob(w))
 	if err != nil {
 		return t, nil, err
@@ -72,8 +76,9 @@ func (c *Controller) lostAt(ctx context.Context, w *v1alpha1.HTCWorkflow) (t bac
 	return t, sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd), err
 }
 
-// sentLater reports whether one of the schedds has a later DAG than the newest in the ledger. Those that this process has begun are in the ledger; after one that
-// it has found there at its start, or has recorded again, later ones may be missing.
+// sentLater reports whether one of the schedds has a later DAG than the newest in the ledger. Those that this process
+// has begun are in the ledger; after one that it has found there at its start, or has recorded again, later ones may be
+// missing.
 func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s Situation) (bool, error) {
 	newest := s.newest()
 	if newest == nil || !newest.Run.Restored && !newest.Run.Created.Before(c.began) {
@@ -83,7 +88,13 @@ func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s S
 }
 
 // sendLost begins a workflow of which nothing was sent, as two answers have shown.
-func (c *Controller) sendLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, t backend.Target, found sending.Found) error {
+func (c *Controller) sendLost(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	t backend.Target,
+	found sending.Found,
+) error {
 	if _, err := c.sender.Judge(ctx, t, tag(w, 1), found); err != nil {
 		return err
 	}
@@ -97,9 +108,15 @@ func (c *Controller) sendLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Si
 	return c.submit(ctx, w, s, Decision{Action: Submit, Again: true})
 }
 
-// recordForgotten records that there were attempts of which nothing is known, so that later ones have numbers of their own, and later DAGs such as come
-// after last.
-func (c *Controller) recordForgotten(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, t backend.Target, attempts, last int) error {
+// recordForgotten records that there were attempts of which nothing is known, so that later ones have numbers of their
+// own, and later DAGs such as come after last.
+func (c *Controller) recordForgotten(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	t backend.Target,
+	attempts, last int,
+) error {
 	held, err := c.Keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return err
@@ -130,7 +147,14 @@ func (c *Controller) recordForgotten(ctx context.Context, w *v1alpha1.HTCWorkflo
 }
 
 // adoptNext records a DAG that was found, with its nodes.
-func (c *Controller) adoptNext(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, t backend.Target, next lostDAG, found sending.Found) error {
+func (c *Controller) adoptNext(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	t backend.Target,
+	next lostDAG,
+	found sending.Found,
+) error {
 	f, err := c.sender.Judge(ctx, t, tag(w, next.number), found)
 	if err != nil {
 		return err
@@ -168,7 +192,14 @@ func (p prepared) sentAs(f recovery.Finding, d Decision, status v1alpha1.HTCWork
 }
 
 // adoptLost writes the rows of a DAG.
-func (c *Controller) adoptLost(ctx context.Context, w *v1alpha1.HTCWorkflow, t backend.Target, run ledger.Run, p prepared, f recovery.Finding) error {
+func (c *Controller) adoptLost(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	t backend.Target,
+	run ledger.Run,
+	p prepared,
+	f recovery.Finding,
+) error {
 	if run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{})); run.Pool != f.Pool {
 		run.Pool, run.PoolSpec, run.Effective = f.Pool, "", ""
 	}
@@ -177,7 +208,18 @@ func (c *Controller) adoptLost(ctx context.Context, w *v1alpha1.HTCWorkflow, t b
 	if err != nil || !begun {
 		return err
 	}
-	c.Log.Info().Str("workflow", keyOf(run)).Int("dag", run.Attempt).Int("cluster", f.Cluster.ID).Msg("adopted: the ledger had lost it")
+	c.Log.Info().Str(
+		"workflow",
+		keyOf(run),
+	).Int(
+		"dag",
+		run.Attempt,
+	).Int(
+		"cluster",
+		f.Cluster.ID,
+	).Msg(
+		"adopted: the ledger had lost it",
+	)
 	c.Observer.Repaired(crosscheck.Adopted)
 	if err := c.recordCluster(ctx, w, run, f.Cluster); err != nil {
 		return err

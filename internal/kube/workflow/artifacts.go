@@ -61,8 +61,8 @@ func (d dropping) patient(now time.Time) bool {
 	return now.Sub(last) < patienceWithRegistry
 }
 
-// dropArtifacts deletes what a workflow has pushed to ephemeral registries. While that takes time it returns a *sending.Waiting or a
-// *sending.Paused; what cannot be deleted is left, with an Event.
+// dropArtifacts deletes what a workflow has pushed to ephemeral registries. While that takes time it returns a
+// *sending.Waiting or a *sending.Paused; what cannot be deleted is left, with an Event.
 func (c *Controller) dropArtifacts(ctx context.Context, w *v1alpha1.HTCWorkflow, runs []ledger.Run) error {
 	key := w.Namespace + "/" + w.Name
 	if w.Spec.KeepArtifacts || len(c.Ephemeral) == 0 {
@@ -123,7 +123,12 @@ var (
 )
 
 // dropPage deletes some artifacts, several at a time.
-func (c *Controller) dropPage(ctx context.Context, w *v1alpha1.HTCWorkflow, page []ledger.PushedNode, d *dropping) error {
+func (c *Controller) dropPage(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	page []ledger.PushedNode,
+	d *dropping,
+) error {
 	logins := map[string]login{}
 	results := make([]error, len(page))
 	var group errgroup.Group

@@ -24,7 +24,13 @@ type shelves struct {
 	asked   int
 }
 
-func (*shelves) Push(context.Context, artifact.Target, []artifact.Upload, func(string) error, ...[]byte) (artifact.Pushed, error) {
+func (*shelves) Push(
+	context.Context,
+	artifact.Target,
+	[]artifact.Upload,
+	func(string) error,
+	...[]byte,
+) (artifact.Pushed, error) {
 	return artifact.Pushed{}, errors.New("nothing is pushed here")
 }
 
@@ -41,7 +47,8 @@ func (s *shelves) Delete(_ context.Context, reference, digest string, _ ...[]byt
 	return nil
 }
 
-// pushing applies a workflow of three sequences that has pushed what its nodes brought back, the last one perhaps: htcd ended just then.
+// pushing applies a workflow of three sequences that has pushed what its nodes brought back, the last one perhaps: htcd
+// ended just then.
 func (w *world) pushing(name, to string, change ...func(*v1alpha1.HTCWorkflow)) {
 	w.t.Helper()
 	flow := newWorkflow(name)
@@ -54,7 +61,12 @@ func (w *world) pushing(name, to string, change ...func(*v1alpha1.HTCWorkflow)) 
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 		var err error
 		for node := range 3 {
-			as := ledger.Written{Destination: ledger.Destination{Number: 0}, Proc: node, Digest: "sha256:" + name, Push: ledger.Pushed}
+			as := ledger.Written{
+				Destination: ledger.Destination{Number: 0},
+				Proc:        node,
+				Digest:      "sha256:" + name,
+				Push:        ledger.Pushed,
+			}
 			if node == 2 {
 				as.Push = ledger.Unpushed
 			}
@@ -77,7 +89,15 @@ func TestArtifactsOfEphemeralRegistriesGoWithTheirWorkflow(t *testing.T) {
 	w.later(time.Second)
 	require.True(t, gone("one"))
 	slices.Sort(s.deleted)
-	require.Equal(t, []string{"scratch.example.org/m/job_0:a sha256:one", "scratch.example.org/m/job_1:a sha256:one", "scratch.example.org/m/job_2:a sha256:one"}, s.deleted)
+	require.Equal(
+		t,
+		[]string{
+			"scratch.example.org/m/job_0:a sha256:one",
+			"scratch.example.org/m/job_1:a sha256:one",
+			"scratch.example.org/m/job_2:a sha256:one",
+		},
+		s.deleted,
+	)
 
 	s.deleted = nil
 	w.pushing("elsewhere", "registry.example.org/m")
@@ -95,7 +115,11 @@ func TestArtifactsOfEphemeralRegistriesGoWithTheirWorkflow(t *testing.T) {
 	w.delete("refused")
 	w.later(time.Second)
 	require.True(t, gone("refused"), "nothing waits for a registry that refuses")
-	require.Equal(t, []string{"ArtifactsLeft: 3 artifacts are left in ephemeral registries; scratch.example.org/m/job_0:a: no"}, w.warned)
+	require.Equal(
+		t,
+		[]string{"ArtifactsLeft: 3 artifacts are left in ephemeral registries; scratch.example.org/m/job_0:a: no"},
+		w.warned,
+	)
 
 	w.warned, s.failing["scratch"] = nil, &artifact.Unusable{Reason: artifact.ReasonUnreachable, Message: "away"}
 	w.pushing("waits", "scratch.example.org/m")
@@ -111,7 +135,11 @@ func TestArtifactsOfEphemeralRegistriesGoWithTheirWorkflow(t *testing.T) {
 	s.failing["scratch"] = &artifact.Unusable{Reason: artifact.ReasonUnreachable, Message: "away"}
 	w.clock = w.clock.Add(patienceWithRegistry)
 	require.NoError(t, w.dropArtifacts(t.Context(), w.flow("waits"), w.runs("waits")))
-	require.Equal(t, "ArtifactsLeft: 3 artifacts are left in ephemeral registries; scratch.example.org/m/job_0:a: away", w.warned[len(w.warned)-1])
+	require.Equal(
+		t,
+		"ArtifactsLeft: 3 artifacts are left in ephemeral registries; scratch.example.org/m/job_0:a: away",
+		w.warned[len(w.warned)-1],
+	)
 }
 
 // runs lists the DAGs of a workflow.
@@ -124,7 +152,10 @@ func (w *world) runs(name string) []ledger.Run {
 
 func TestADeletionOfManyArtifactsIsBounded(t *testing.T) {
 	d := dropping{began: time.Now(), refused: map[pushPlace]error{}}
-	p := ledger.PushedNode{StepName: "a", Written: ledger.Written{Destination: ledger.Destination{Artifact: "r.example.org/m:v1"}, Proc: 4}}
+	p := ledger.PushedNode{
+		StepName: "a",
+		Written:  ledger.Written{Destination: ledger.Destination{Artifact: "r.example.org/m:v1"}, Proc: 4},
+	}
 	away := &artifact.Unusable{Reason: artifact.ReasonUnreachable, Message: "away"}
 	late := d.began.Add(patienceWithRegistry)
 	require.Error(t, d.done(p, away, late.Add(-1)))

@@ -104,7 +104,8 @@ func (p plannedDAG) copyFrom(run ledger.Run, pull graph.Pull, from []graph.Node,
 			into = filepath.Join(to, filepath.FromSlash(p.graph.Place(source)))
 		}
 		// What a failed node has not left cannot be brought; the script sees that it is missing.
-		if err := copyMatching(filepath.Join(run.OutputDir, p.graph.Name(source)), pull.Path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := copyMatching(filepath.Join(run.OutputDir, p.graph.Name(source)), pull.Path, into); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("bring %s of %s: %w", pull.Path, p.graph.Name(source), err)
 		}
 	}
@@ -149,7 +150,11 @@ func copyFile(root *os.Root, name, to string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600) // #nosec G304 -- below the run's directory
+	file, err := os.OpenFile(
+		to,
+		os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		info.Mode().Perm()|0o600,
+	) // #nosec G304 -- below the run's directory
 	if err != nil {
 		return err
 	}

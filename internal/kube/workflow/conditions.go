@@ -34,15 +34,30 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 	switch {
 	case blockedBy(v1alpha1.ConditionInputsReady):
 	case status.InputsDigest != "":
-		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the inputs have been read; their digest is "+status.InputsDigest)
+		set(
+			v1alpha1.ConditionInputsReady,
+			metav1.ConditionTrue,
+			"Read",
+			"the inputs have been read; their digest is "+status.InputsDigest,
+		)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionInputsReady) != nil:
-		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the table of itemsFrom, and the credentials, have been read")
+		set(
+			v1alpha1.ConditionInputsReady,
+			metav1.ConditionTrue,
+			"Read",
+			"the table of itemsFrom, and the credentials, have been read",
+		)
 	}
 	switch dag := s.newest(); {
 	case blockedBy(v1alpha1.ConditionCredentials), blockedBy(v1alpha1.ConditionInputsReady):
 		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
 	case dag != nil && dag.Run.State == ledger.Submitted:
-		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
+		set(
+			v1alpha1.ConditionCredentials,
+			metav1.ConditionTrue,
+			"TicketValid",
+			"there is a ticket, or a token, to submit with",
+		)
 	}
 	switch {
 	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
@@ -50,7 +65,12 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 	case v.backend.Asked && v.backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
 	case v.backend.Missing > 0 && len(s.DAGs) > 0:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown, backend.ReasonJobsMissing, v.backend.MissingMessage())
+		set(
+			v1alpha1.ConditionBackendReachable,
+			metav1.ConditionUnknown,
+			backend.ReasonJobsMissing,
+			v.backend.MissingMessage(),
+		)
 	case v.backend.Asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
 	}
@@ -67,7 +87,11 @@ func (s Situation) submittedCondition(set setCondition, v view) {
 	case v.blocker != nil && v.blocker.Condition == v1alpha1.ConditionSubmitted:
 		reason, message = v.blocker.Reason, v.blocker.Message
 	case dag != nil && dag.Run.State == ledger.Submitted:
-		is, reason, message = metav1.ConditionTrue, "Submitted", fmt.Sprintf("DAG %d.0 is at schedd %s", dag.Run.Cluster, dag.Run.Schedd)
+		is, reason, message = metav1.ConditionTrue, "Submitted", fmt.Sprintf(
+			"DAG %d.0 is at schedd %s",
+			dag.Run.Cluster,
+			dag.Run.Schedd,
+		)
 	case v.blocker != nil:
 		reason, message = v.blocker.Reason, v.blocker.Message
 	case v.decision.Action == Recover:
@@ -86,12 +110,19 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 		return s.failure(phase)
 	case v1alpha1.PhaseHeld:
 		if dag.heldByPool() {
-			return crosscheck.ReasonPoolSuspended, fmt.Sprintf("HTCPool %s is suspended: nodes that run go on, %s that waited held, and no others are sent", dag.Run.Pool, lifecycle.IsOrAre(int(n.Held), "node"))
+			return crosscheck.ReasonPoolSuspended, fmt.Sprintf(
+				"HTCPool %s is suspended: nodes that run go on, %s that waited held, and no others are sent",
+				dag.Run.Pool,
+				lifecycle.IsOrAre(int(n.Held), "node"),
+			)
 		}
 		if dag.held() {
 			return "Held", fmt.Sprintf("DAGMan's job %s is held: %s", dag.Job.JobID(), dag.Job.Message)
 		}
-		return "Held", fmt.Sprintf("%s held: htcd nodes lists them with the reasons; set spec.suspend to true, mend the cause, and set it to false, or delete the HTCWorkflow; who has a login at the schedd can condor_release them instead", lifecycle.IsOrAre(int(n.Held), "node"))
+		return "Held", fmt.Sprintf(
+			"%s held: htcd nodes lists them with the reasons; set spec.suspend to true, mend the cause, and set it to false, or delete the HTCWorkflow; who has a login at the schedd can condor_release them instead",
+			lifecycle.IsOrAre(int(n.Held), "node"),
+		)
 	case v1alpha1.PhaseRunning:
 		if n.Running == 0 {
 			return "Running", fmt.Sprintf("%s done, and DAGMan sends the next", lifecycle.IsOrAre(int(n.Done), "node"))
@@ -188,8 +219,14 @@ func (s Situation) outputCondition(set setCondition, v view) {
 			dag = &s.DAGs[i]
 		}
 	}
-	if dag == nil && s.refused() != nil && meta.FindStatusCondition(s.Workflow.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
-		set(v1alpha1.ConditionOutputFetched, metav1.ConditionTrue, "NothingToFetch", "this attempt was refused: no job of it ran")
+	if dag == nil && s.refused() != nil &&
+		meta.FindStatusCondition(s.Workflow.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
+		set(
+			v1alpha1.ConditionOutputFetched,
+			metav1.ConditionTrue,
+			"NothingToFetch",
+			"this attempt was refused: no job of it ran",
+		)
 	}
 	if dag == nil || dag.Run.OutputDir == "" {
 		return
@@ -222,12 +259,23 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 	events = append(events, lifecycle.FreshNews(before.Conditions, after.Conditions)...)
 	events = append(events, lifecycle.MatchableNews(before.Conditions, after.Conditions)...)
 	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionRepeatExhausted)
-	if is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRepeatExhausted); is != nil && (was == nil || was.Message != is.Message) {
+	if is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRepeatExhausted); is != nil &&
+		(was == nil || was.Message != is.Message) {
 		tell(true, is.Reason, is.Message)
 	}
 	if before.Nodes.Failed == 0 && after.Nodes.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
 		f := s.describeFailure(s.Failures[0])
-		tell(true, "NodeFailed", fmt.Sprintf("%d of %s failed so far; %s: %s", after.Nodes.Failed, lifecycle.Plural(int(after.Nodes.Total), "node"), f.Node, f.Message))
+		tell(
+			true,
+			"NodeFailed",
+			fmt.Sprintf(
+				"%d of %s failed so far; %s: %s",
+				after.Nodes.Failed,
+				lifecycle.Plural(int(after.Nodes.Total), "node"),
+				f.Node,
+				f.Message,
+			),
+		)
 	}
 	if before.Phase == after.Phase && !again {
 		return events

@@ -62,7 +62,11 @@ type Schedd interface {
 // Objects changes HTCWorkflows in the apiserver.
 type Objects interface {
 	reconciler.Objects[*v1alpha1.HTCWorkflow]
-	SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error)
+	SetStatus(
+		ctx context.Context,
+		w *v1alpha1.HTCWorkflow,
+		status v1alpha1.HTCWorkflowStatus,
+	) (*v1alpha1.HTCWorkflow, error)
 	// UIDs lists those of the objects of a namespace, of all with "".
 	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
 }
@@ -71,7 +75,8 @@ type Objects interface {
 type Observer interface {
 	// Repaired: something unnoticed or interrupted was put right.
 	Repaired(crosscheck.Repair)
-	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in
+	// seconds of one core.
 	Used(namespace string, coreSeconds int64)
 	// Pushed: an artifact has been pushed.
 	Pushed(bytes int64)
@@ -115,7 +120,13 @@ type engine = reconciler.Reconciler[*v1alpha1.HTCWorkflow, remembered]
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
-	c := &Controller{Options: o, began: o.Now(), fetches: reconciler.NewQueue(), checks: reconciler.NewQueue(), measures: reconciler.NewQueue()}
+	c := &Controller{
+		Options:  o,
+		began:    o.Now(),
+		fetches:  reconciler.NewQueue(),
+		checks:   reconciler.NewQueue(),
+		measures: reconciler.NewQueue(),
+	}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
 		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
@@ -138,13 +149,29 @@ func New(o Options) (*Controller, error) {
 	c.sender = o.Sends(o.Schedd, c.dags)
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.WorkflowKind, o.Output, o.Log
 	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled) }
-	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Accounts: c.sender.Owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
+	c.nodes = &nodes.Checker{
+		Ledger:   o.Ledger,
+		Schedd:   o.Schedd,
+		As:       c.Questioner,
+		Accounts: c.sender.Owners.AccountsOf,
+		Started:  c.dags.Started,
+		Daemon:   c.dags.Daemon,
+		Now:      o.Now,
+		Observer: followed{c},
+		Whole:    o.FullCrosscheck,
+	}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
-	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
+	c.freshness = &jobcredentials.Watch{
+		Secrets: o.JobSecrets,
+		Holders: c.holders,
+		Changed: c.Changed.Add,
+		Served:  jobcredentials.Served(o.Site.CallbackURL),
+		Now:     o.Now,
+	}
 	return c, nil
 }
 

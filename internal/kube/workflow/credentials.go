@@ -16,7 +16,13 @@ import (
 )
 
 // addCredentials gives a step its credentials as they are now, and the token with which its nodes ask for newer ones.
-func (c *Controller) addCredentials(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, i int, step *schedd.DAGStep) error {
+func (c *Controller) addCredentials(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	run ledger.Run,
+	i int,
+	step *schedd.DAGStep,
+) error {
 	all, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
 	if err != nil || len(all) == 0 {
 		return err
@@ -42,7 +48,8 @@ func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt,
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
 	w := c.Get(keyOf(run))
-	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() || w.SpecHash() != run.SpecHash {
+	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() ||
+		w.SpecHash() != run.SpecHash {
 		return r, nil
 	}
 	if g, err := graph.New(w.Spec); err == nil && step < len(g.Steps) {
@@ -59,7 +66,15 @@ func (c *Controller) holders() (all []jobcredentials.Holder) {
 			continue
 		}
 		if credentials := c.credentialsOf(w); len(credentials) > 0 {
-			all = append(all, jobcredentials.Holder{Key: w.Namespace + "/" + w.Name, UID: string(w.UID), Namespace: w.Namespace, Credentials: credentials})
+			all = append(
+				all,
+				jobcredentials.Holder{
+					Key:         w.Namespace + "/" + w.Name,
+					UID:         string(w.UID),
+					Namespace:   w.Namespace,
+					Credentials: credentials,
+				},
+			)
 		}
 	}
 	return all

@@ -55,7 +55,13 @@ func (p plannedDAG) hash() string {
 }
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
-func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, recorded *ledger.Run) (p plannedDAG, err error) {
+func (c *Controller) planDAG(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	level int,
+	recorded *ledger.Run,
+) (p plannedDAG, err error) {
 	p.level, p.atWork = level, s.atWork()
 	if p.graph, err = graph.New(w.Spec); err != nil {
 		return p, schedd.Refusal("%w", err)
@@ -105,9 +111,15 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	return p, p.list(w)
 }
 
-// readTables sets the variables of sequences and steps, and returns how many sequences there are. What stands in ConfigMaps is read once in an
-// attempt.
-func (c *Controller) readTables(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, recorded *ledger.Run, p *plannedDAG) (sequences int, err error) {
+// readTables sets the variables of sequences and steps, and returns how many sequences there are. What stands in
+// ConfigMaps is read once in an attempt.
+func (c *Controller) readTables(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	recorded *ledger.Run,
+	p *plannedDAG,
+) (sequences int, err error) {
 	if recorded == nil && len(s.DAGs) > 0 && !s.due() {
 		recorded = &s.DAGs[0].Run
 	}
@@ -209,9 +221,15 @@ func (s Situation) hasSequences(d DAG) bool {
 	})
 }
 
-// describe says the DAG in HTCondor's terms. Its errors of kind schedd.Refused are about the spec; while a credential is missing the error is an
-// *inputs.Waiting.
-func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG) (schedd.DAG, error) {
+// describe says the DAG in HTCondor's terms. Its errors of kind schedd.Refused are about the spec; while a credential
+// is missing the error is an *inputs.Waiting.
+func (c *Controller) describe(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	by pool.Pool,
+	run ledger.Run,
+	p plannedDAG,
+) (schedd.DAG, error) {
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
 	d.Tag.Creator = c.Site.CreatorOf(w.Annotations)
@@ -249,14 +267,30 @@ func valueOf(n *int32) int {
 	return int(*n)
 }
 
-func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG, i int, number map[int]int) (schedd.DAGStep, error) {
+func (c *Controller) describeStep(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	by pool.Pool,
+	run ledger.Run,
+	p plannedDAG,
+	i int,
+	number map[int]int,
+) (schedd.DAGStep, error) {
 	g := p.graph
 	step, job := g.Steps[i], stepJob(w, g, i)
 	d, err := c.Site.Describe(job, by, run.Attempt, nil)
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
-	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, Category: step.Category, MayFail: step.MayFail(), AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
+	s := schedd.DAGStep{
+		Description:    d,
+		Name:           string(step.Name),
+		MaxJobs:        step.MaxJobs,
+		Category:       step.Category,
+		MayFail:        step.MayFail(),
+		AlwaysSucceeds: step.AlwaysSucceeds,
+		Keeps:          pulledLater(g, i),
+	}
 	if resumes(w) || repeats(w) {
 		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
 	}
@@ -300,8 +334,8 @@ func pulled(g *graph.Graph, i int, such func(graph.Pull) bool) (paths []string) 
 	return paths
 }
 
-// stepJob returns a step as the HTCJob that it would be on its own. What it pushes and pulls by registries is an output and inputs without
-// a path.
+// stepJob returns a step as the HTCJob that it would be on its own. What it pushes and pulls by registries is an output
+// and inputs without a path.
 func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	step := g.Steps[i].StepWork
 	job, work := asJob(w), step.Job
@@ -334,7 +368,10 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 		one = g.JobID(graph.Node{Step: i, Sequence: graph.AllSequences})
 	}
 	if step.Push != nil {
-		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Artifact: reference(step.Push.Artifact, one, tagOf(step))})
+		job.Spec.Outputs = append(
+			job.Spec.Outputs,
+			v1alpha1.Output{Artifact: reference(step.Push.Artifact, one, tagOf(step))},
+		)
 	}
 	job.Spec.Inputs = slices.Clip(job.Spec.Inputs)
 	for _, pull := range step.Pull {
@@ -385,7 +422,8 @@ func besides(lines, others string) string {
 	return left.String()
 }
 
-// pulls returns the nodes that run in the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.
+// pulls returns the nodes that run in the same DAG that a node pulls from, for each of its pulls that is not from an
+// earlier one.
 func (p plannedDAG) pulls(n graph.Node, done bool) (pulls [][]int) {
 	for i, pull := range p.graph.Steps[n.Step].Pulls {
 		if pull.Earlier {
@@ -407,7 +445,9 @@ func (p prepared) rows() (steps []ledger.Step, places []ledger.Place) {
 	for k, i := range p.steps {
 		step := ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name), MayFail: p.graph.Steps[i].MayFail()}
 		if k < len(p.sandbox.Steps) {
-			step.Deferred, step.Effective = p.sandbox.Steps[k].Deferred, pool.Write(p.pool.Effective(p.sandbox.Steps[k].Requests))
+			step.Deferred, step.Effective = p.sandbox.Steps[k].Deferred, pool.Write(
+				p.pool.Effective(p.sandbox.Steps[k].Requests),
+			)
 		}
 		steps = append(steps, step)
 	}

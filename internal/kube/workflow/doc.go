@@ -1,6 +1,6 @@
-// Package workflow is the control loop between HTCWorkflows in Kubernetes, the ledger and the schedd. It does for a workflow's DAGs
-// what package job does for the attempts of an HTCJob, by the same engine (package reconciler) and with the same guarantees (packages
-// sending and recovery), and neither knows of the other.
+// Package workflow is the control loop between HTCWorkflows in Kubernetes, the ledger and the schedd. It does for a
+// workflow's DAGs what package job does for the attempts of an HTCJob, by the same engine (package reconciler) and with
+// the same guarantees (packages sending and recovery), and neither knows of the other.
 //
 //	informer ─> queue ─> sync: gather ─> plan ─> status          (never waits for HTCondor)
 //	                             │
@@ -14,9 +14,10 @@
 //
 // # Levels
 //
-// A workflow is sent as one DAG after another: a step with pairing All that comes after steps of sequences begins a new level
-// (package graph), as what it depends on is known only then; spec.finally is the last DAG. Each is a run of the ledger, whose attempt is
-// its number among all DAGs that were ever sent for the object; its rows of nodes are written with the intent.
+// A workflow is sent as one DAG after another: a step with pairing All that comes after steps of sequences begins a new
+// level (package graph), as what it depends on is known only then; spec.finally is the last DAG. Each is a run of the
+// ledger, whose attempt is its number among all DAGs that were ever sent for the object; its rows of nodes are written
+// with the intent.
 //
 //	level 0 ──ended──> level 1 ──ended──> ... ──> finally ──> over
 //	   │                                             ▲

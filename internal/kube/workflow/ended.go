@@ -41,5 +41,10 @@ func (c *Controller) ended(ctx context.Context, s Situation) (string, error) {
 		}
 		return nil
 	})
-	return fmt.Sprintf("HTC_OUTCOME=%s\nHTC_FAILED_COUNT=%d\nHTC_FAILED=%s\n", outcome, count, strings.Join(names, " ")), err
+	return fmt.Sprintf(
+		"HTC_OUTCOME=%s\nHTC_FAILED_COUNT=%d\nHTC_FAILED=%s\n",
+		outcome,
+		count,
+		strings.Join(names, " "),
+	), err
 }

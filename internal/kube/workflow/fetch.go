@@ -30,7 +30,8 @@ func storedAs(run ledger.Run) (output.Attempt, error) {
 
 // owesOutput reports whether the output of a DAG's nodes is still in HTCondor.
 func (c *Controller) owesOutput(d DAG) bool {
-	return c.Output.Root != "" && d.Run.OutputDir != "" && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Fetched == ledger.NotFetched
+	return c.Output.Root != "" && d.Run.OutputDir != "" && d.Run.State == ledger.Submitted && d.Job != nil &&
+		d.Job.Fetched == ledger.NotFetched
 }
 
 // fetchOne fetches the output of a workflow's DAGs that have ended, with a back-off.
@@ -102,14 +103,21 @@ func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 }
 
 // fetchAll fetches the output of all nodes that have not been fetched one by one, and records which nodes are here.
-func (c *Controller) fetchAll(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) (as ledger.Fetched, err error) {
+func (c *Controller) fetchAll(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	run ledger.Run,
+) (as ledger.Fetched, err error) {
 	if run.Restored {
 		if err := c.foundHere(ctx, w, run); err != nil {
 			return 0, err
 		}
 	}
 	var some bool
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err })
+	err = c.Ledger.Read(
+		ctx,
+		func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err },
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -125,12 +133,20 @@ func (c *Controller) fetchAll(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 	case err != nil:
 		return 0, err
 	}
-	return ledger.IsFetched, c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.AllNodesFetched(run.UID, run.Attempt) })
+	return ledger.IsFetched, c.Ledger.Write(
+		ctx,
+		func(tx *ledger.Tx) error { return tx.AllNodesFetched(run.UID, run.Attempt) },
+	)
 }
 
 // brought runs a fetch, and then keep with the directory in which those of the nodes are. Its error is errGone if
 // nothing can arrive any more.
-func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) error {
+func (c *Controller) brought(
+	ctx context.Context,
+	procs schedd.Procs,
+	run ledger.Run,
+	keep func(from string) error,
+) error {
 	booking, err := c.book(run)
 	if err != nil {
 		return err
@@ -176,7 +192,14 @@ func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
 	}
 	why := errGone
 	err = c.Schedd.Queue(ctx, id, schedd.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j schedd.Job) error {
-		why = backend.OtherAccount(fmt.Sprintf("nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s", j.ID(), j.Owner, run.Namespace))
+		why = backend.OtherAccount(
+			fmt.Sprintf(
+				"nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s",
+				j.ID(),
+				j.Owner,
+				run.Namespace,
+			),
+		)
 		return nil
 	})
 	if err != nil {
@@ -223,7 +246,9 @@ func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) er
 		if err := c.keepPage(ctx, run, from, page); err != nil {
 			return err
 		}
-		c.Observer.NodesFetched(len(slices.DeleteFunc(slices.Clone(page), func(n ledger.Node) bool { return n.Cluster == 0 })))
+		c.Observer.NodesFetched(
+			len(slices.DeleteFunc(slices.Clone(page), func(n ledger.Node) bool { return n.Cluster == 0 })),
+		)
 		next = page[len(page)-1].Number + 1
 	}
 }
@@ -270,12 +295,21 @@ const nodesAtOnce = 1000
 
 // dagJob names DAGMan's job.
 func dagJob(run ledger.Run) schedd.Procs {
-	return schedd.Procs{Tag: schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}, Cluster: run.Cluster, Numbers: []int{0}, DAG: true}
+	return schedd.Procs{
+		Tag:     schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name},
+		Cluster: run.Cluster,
+		Numbers: []int{0},
+		DAG:     true,
+	}
 }
 
 // release lets DAGMan's job leave the queue. It is no error if it has.
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
-	err := c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, dagJob(run)) })
+	err := c.eachSender(
+		ctx,
+		backend.TargetOf(run),
+		func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, dagJob(run)) },
+	)
 	if err != nil {
 		return fmt.Errorf("let a fetched DAG leave the queue: %w", err)
 	}

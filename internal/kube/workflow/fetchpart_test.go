@@ -11,7 +11,12 @@ import (
 
 func TestOutputIsFetchedInGrowingIntervals(t *testing.T) {
 	sent := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	dag := DAG{Run: ledger.Run{State: ledger.Submitted, Submitted: sent}, Steps: []ledger.StepCounts{{NodeCounts: ledger.NodeCounts{Counts: ledger.Counts{Succeeded: 3, Failed: 1, Active: 6}}}}}
+	dag := DAG{
+		Run: ledger.Run{State: ledger.Submitted, Submitted: sent},
+		Steps: []ledger.StepCounts{
+			{NodeCounts: ledger.NodeCounts{Counts: ledger.Counts{Succeeded: 3, Failed: 1, Active: 6}}},
+		},
+	}
 	at := func(age, last time.Duration, had int) time.Time {
 		s := Situation{DAGs: []DAG{dag}, Unfetched: true, Now: sent.Add(age)}
 		if last == 0 {

@@ -51,7 +51,9 @@ func TestFinallyRunsAfterALevelThatIsRefused(t *testing.T) {
 func TestFinallyRunsAfterALevelWhoseInputsWillNeverCome(t *testing.T) {
 	w := newWorld(t)
 	flow := withFinally(newWorkflow("one"))
-	flow.Spec.Steps[1].Job.Inputs = []v1alpha1.Input{{Name: "x", JobRef: &v1alpha1.JobRef{Name: "producer", Path: "x.txt"}}}
+	flow.Spec.Steps[1].Job.Inputs = []v1alpha1.Input{
+		{Name: "x", JobRef: &v1alpha1.JobRef{Name: "producer", Path: "x.txt"}},
+	}
 	w.Options.Jobs = producer{}
 	w.restart()
 	w.apply(flow)
@@ -68,10 +70,19 @@ func TestFinallyRunsAfterALevelWhoseInputsWillNeverCome(t *testing.T) {
 type producer struct{}
 
 func (producer) HTCJob(namespace, name string) *v1alpha1.HTCJob {
-	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "producer", Generation: 1}}
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "producer", Generation: 1},
+	}
 	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: "centos"}}
 	job.Spec.Outputs = []v1alpha1.Output{{Path: "y.txt"}}
-	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseSucceeded, Attempt: 1, ObservedGeneration: 1, SpecHash: job.SpecHash(), Succeeded: 1, ClusterID: 7}
+	job.Status = v1alpha1.HTCJobStatus{
+		Phase:              v1alpha1.PhaseSucceeded,
+		Attempt:            1,
+		ObservedGeneration: 1,
+		SpecHash:           job.SpecHash(),
+		Succeeded:          1,
+		ClusterID:          7,
+	}
 	return job
 }
 

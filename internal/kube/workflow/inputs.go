@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// What htcd itself brings for the steps of a DAG is staged as the inputs of HTCJobs are: read once, before the intent. Each input is
-// there once, whatever the number of nodes, and steps that name the same one share it.
+// What htcd itself brings for the steps of a DAG is staged as the inputs of HTCJobs are: read once, before the intent.
+// Each input is there once, whatever the number of nodes, and steps that name the same one share it.
 
 // bringing is one input of steps, or what a node pulls from a registry, with its directory below schedd.InputsDir.
 type bringing struct {
@@ -43,8 +43,11 @@ func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
 		for _, in := range job.Spec.Inputs {
 			switch {
 			case inputs.PerProc(in):
-				return schedd.Refusal("step %s: spec.inputs: %s: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow: name one job, or All, and one file for all jobs",
-					p.graph.Steps[i].Name, in.Name)
+				return schedd.Refusal(
+					"step %s: spec.inputs: %s: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow: name one job, or All, and one file for all jobs",
+					p.graph.Steps[i].Name,
+					in.Name,
+				)
 			case in.URL != "" || in.Name == "":
 				continue
 			}
@@ -79,8 +82,11 @@ func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
 			}
 			seen[dir] = true
 			if pulled++; pulled > mostPulled {
-				return schedd.Refusal("step %s: pull: expected at most %d artifacts for all sequences together: let the scripts fetch them, or put what all need into one artifact in inputs",
-					p.graph.Steps[n.Step].Name, mostPulled)
+				return schedd.Refusal(
+					"step %s: pull: expected at most %d artifacts for all sequences together: let the scripts fetch them, or put what all need into one artifact in inputs",
+					p.graph.Steps[n.Step].Name,
+					mostPulled,
+				)
 			}
 			in := v1alpha1.Input{Artifact: reference(pull.Artifact, p.graph.JobID(n), pull.Tag)}
 			p.brought = append(p.brought, bringing{dir: dir, job: withInput(stepJob(w, p.graph, n.Step), in), pull: pull.Path})
@@ -104,7 +110,10 @@ func artifactDir(n graph.Node, k int) string {
 func withInput(job *v1alpha1.HTCJob, in v1alpha1.Input) *v1alpha1.HTCJob {
 	alone := &v1alpha1.HTCJob{ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
 	if in.Artifact != "" {
-		alone.Spec.Credentials = slices.DeleteFunc(slices.Clone(job.Spec.Credentials), func(c v1alpha1.Credential) bool { return c.As != v1alpha1.Registry })
+		alone.Spec.Credentials = slices.DeleteFunc(
+			slices.Clone(job.Spec.Credentials),
+			func(c v1alpha1.Credential) bool { return c.As != v1alpha1.Registry },
+		)
 	}
 	return alone
 }
@@ -142,8 +151,12 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 		if err != nil {
 			return nil, err
 		}
-		if what.pull != "" && !part.Only(func(name string) bool { return output.Matches(what.pull, name) && !schedd.Taken(name) }) {
-			return nil, &inputs.Waiting{Reason: reasonNotInArtifact, Message: fmt.Sprintf("the artifact %s has no %s", what.job.Spec.Inputs[0].Artifact, what.pull)}
+		if what.pull != "" &&
+			!part.Only(func(name string) bool { return output.Matches(what.pull, name) && !schedd.Taken(name) }) {
+			return nil, &inputs.Waiting{
+				Reason:  reasonNotInArtifact,
+				Message: fmt.Sprintf("the artifact %s has no %s", what.job.Spec.Inputs[0].Artifact, what.pull),
+			}
 		}
 		parts[what.dir] = part
 	}
@@ -152,9 +165,14 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 
 const reasonNotInArtifact = "NotInArtifact"
 
-// stageInputs books room for what is staged of a DAG, brings what it needs into its directory, and names it in the run. What was staged for a recorded intent and is whole
-// stays. The caller calls leave when nothing is staged any more.
-func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p prepared, run *ledger.Run) (leave func(), err error) {
+// stageInputs books room for what is staged of a DAG, brings what it needs into its directory, and names it in the run.
+// What was staged for a recorded intent and is whole stays. The caller calls leave when nothing is staged any more.
+func (c *Controller) stageInputs(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	p prepared,
+	run *ledger.Run,
+) (leave func(), err error) {
 	if len(p.brought) == 0 {
 		return c.sender.Room(*run, p.sandbox, output.Room{})
 	}
@@ -169,7 +187,8 @@ func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p
 	}
 	staging, end := c.stagings.Begin(ctx, keyOf(*run))
 	defer end()
-	if now := c.Get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
+	if now := c.Get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil ||
+		now.Generation != w.Generation {
 		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
 	}
 	ready, err := c.resolve(staging, keyOf(*run), p.plannedDAG)
@@ -236,5 +255,6 @@ func fetchesArtifacts(w *v1alpha1.HTCWorkflow) bool {
 		return len(inputs.References(v1alpha1.HTCJobSpec{Inputs: work.Job.Inputs})) > 0 ||
 			slices.ContainsFunc(work.Pull, func(p v1alpha1.Pull) bool { return p.Artifact != "" })
 	}
-	return w.Spec.Finally != nil && fetches(*w.Spec.Finally) || slices.ContainsFunc(w.Spec.Steps, func(s v1alpha1.Step) bool { return fetches(s.StepWork) })
+	return w.Spec.Finally != nil && fetches(*w.Spec.Finally) ||
+		slices.ContainsFunc(w.Spec.Steps, func(s v1alpha1.Step) bool { return fetches(s.StepWork) })
 }

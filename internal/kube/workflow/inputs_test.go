@@ -19,7 +19,10 @@ func planned(t *testing.T, work ...v1alpha1.StepWork) (plannedDAG, error) {
 	w.Spec.Steps = nil
 	for _, s := range work {
 		s.Job.Script = v1alpha1.Program{Image: "centos", Command: "sh", Source: "true\n"}
-		w.Spec.Steps = append(w.Spec.Steps, v1alpha1.Step{StepWork: s, ForEach: map[bool]*v1alpha1.ForEach{true: {Count: 2}}[s.Name == "many"]})
+		w.Spec.Steps = append(
+			w.Spec.Steps,
+			v1alpha1.Step{StepWork: s, ForEach: map[bool]*v1alpha1.ForEach{true: {Count: 2}}[s.Name == "many"]},
+		)
 	}
 	g, err := graph.New(w.Spec)
 	require.NoError(t, err)
@@ -56,22 +59,38 @@ func TestAnInputIsThereOnceForAllThatNameIt(t *testing.T) {
 func TestProcSameIsRefusedInAStep(t *testing.T) {
 	in := v1alpha1.Input{Name: "x", JobRef: &v1alpha1.JobRef{Name: "j", Path: "p", Proc: sameProc()}}
 	_, err := planned(t, v1alpha1.StepWork{Name: "a", Job: v1alpha1.StepJob{Inputs: []v1alpha1.Input{in}}})
-	require.ErrorContains(t, err, "step a: spec.inputs: x: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow")
+	require.ErrorContains(
+		t,
+		err,
+		"step a: spec.inputs: x: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow",
+	)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
 }
 
 func TestWhereStepsPushIsWrittenWithoutTheSpec(t *testing.T) {
 	push := func(tag string) *v1alpha1.Push { return &v1alpha1.Push{Artifact: "r.example.org/m", Tag: tag} }
-	p, err := planned(t, v1alpha1.StepWork{Name: "a", Push: push("")}, v1alpha1.StepWork{Name: "many", Push: push("v1"), Pull: []v1alpha1.Pull{{From: "a", Path: "f"}}},
-		v1alpha1.StepWork{Name: "c"})
+	p, err := planned(
+		t,
+		v1alpha1.StepWork{Name: "a", Push: push("")},
+		v1alpha1.StepWork{Name: "many", Push: push("v1"), Pull: []v1alpha1.Pull{{From: "a", Path: "f"}}},
+		v1alpha1.StepWork{Name: "c"},
+	)
 	require.NoError(t, err)
 	all := p.destinations()
 	require.Len(t, all, 2)
 	at := ledger.Place{Sequence: 17, Item: 3}
 	require.Equal(t, "a/job_17 r.example.org/m/job_17:a", fill(all[0].Path+" "+all[0].Artifact, at))
 	require.Equal(t, "many/job_17/3 r.example.org/m/job_17:v1-3", fill(all[1].Path+" "+all[1].Artifact, at))
-	require.Equal(t, map[string]string{"registry": "r.example.org/m", "pull_tag": "", "push_tag": "a"}, registryVariables(p.graph, 0))
-	require.Equal(t, map[string]string{"registry": "r.example.org/m", "pull_tag": "a", "push_tag": "v1"}, registryVariables(p.graph, 1))
+	require.Equal(
+		t,
+		map[string]string{"registry": "r.example.org/m", "pull_tag": "", "push_tag": "a"},
+		registryVariables(p.graph, 0),
+	)
+	require.Equal(
+		t,
+		map[string]string{"registry": "r.example.org/m", "pull_tag": "a", "push_tag": "v1"},
+		registryVariables(p.graph, 1),
+	)
 	require.Equal(t, map[string]string{"registry": "", "pull_tag": "", "push_tag": ""}, registryVariables(p.graph, 2))
 	require.Equal(t, "jobid=job_1\npush_tag=v1-1\n", p.variables(graph.Node{Step: 1, Sequence: 1, Index: 1}))
 }

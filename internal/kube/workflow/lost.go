@@ -16,8 +16,11 @@ const reasonLedgerLost = "LedgerLost"
 type lostError struct{ found string }
 
 func (e *lostError) Error() string {
-	return fmt.Sprintf("htcd's ledger has lost what was sent for this HTCWorkflow (%s): nothing is sent in addition, and what is in HTCondor goes on there; "+
-		"take the output that you need, delete this HTCWorkflow, which removes its jobs, and apply it again", e.found)
+	return fmt.Sprintf(
+		"htcd's ledger has lost what was sent for this HTCWorkflow (%s): nothing is sent in addition, and what is in HTCondor goes on there; "+
+			"take the output that you need, delete this HTCWorkflow, which removes its jobs, and apply it again",
+		e.found,
+	)
 }
 
 // lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a

@@ -121,7 +121,13 @@ func TestWhichLostDAGComesNext(t *testing.T) {
 		"a second without a first":                      {status(0, ""), 0, nil, map[int]int{2: 9}, lostDAG{}, "but not the first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Situation{Workflow: &v1alpha1.HTCWorkflow{Status: c.status}, Attempt: c.attempt, DAGs: c.rows}.nextLost(c.sent)
+			got, err := Situation{
+				Workflow: &v1alpha1.HTCWorkflow{Status: c.status},
+				Attempt:  c.attempt,
+				DAGs:     c.rows,
+			}.nextLost(
+				c.sent,
+			)
 			if c.says != "" {
 				require.ErrorContains(t, err, c.says)
 				return

@@ -21,7 +21,8 @@ type measured struct {
 
 // toMeasure reports whether results of a workflow are to be summed up, or its rules looked at.
 func (s Situation) toMeasure(known record) bool {
-	return len(s.DAGs) > 0 && !s.lost() && (known.Kind.unmeasured || s.Measured.attempt != s.Attempt || s.ruled() || s.untold())
+	return len(s.DAGs) > 0 && !s.lost() &&
+		(known.Kind.unmeasured || s.Measured.attempt != s.Attempt || s.ruled() || s.untold())
 }
 
 // measureOne sums up the results of a workflow and lets its rules act.
@@ -97,7 +98,10 @@ func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.Met
 			if of[n] == nil {
 				names = append(names, n)
 			}
-			of[n] = append(of[n], func(tx *ledger.Tx) ([]float64, error) { return tx.Results(d.Run.UID, d.Run.Attempt, m.Number) })
+			of[n] = append(
+				of[n],
+				func(tx *ledger.Tx) ([]float64, error) { return tx.Results(d.Run.UID, d.Run.Attempt, m.Number) },
+			)
 		}
 	}
 	for _, n := range names {

@@ -30,7 +30,9 @@ func TestARecreatedWorkflowHasNoResultsOfTheOneBefore(t *testing.T) {
 		flow := oneStep("one")
 		flow.UID = types.UID(uid)
 		flow.Spec.Sequences.Count = new(int32(10))
-		flow.Spec.Rules = []v1alpha1.Rule{{Step: "a", Metric: "loss", Function: "mean", When: "value < 0.1", Action: v1alpha1.ActionFinish}}
+		flow.Spec.Rules = []v1alpha1.Rule{
+			{Step: "a", Metric: "loss", Function: "mean", When: "value < 0.1", Action: v1alpha1.ActionFinish},
+		}
 		return flow
 	}
 	w := newWorld(t)
@@ -50,7 +52,10 @@ func TestARecreatedWorkflowHasNoResultsOfTheOneBefore(t *testing.T) {
 
 	second := w.again(finishing("uid-second"))
 	require.Empty(t, second.Status.Metrics)
-	w.Memory.Change("default/one", func(r *record) { r.Kind.measured = late }) // they were being summed up when it was deleted
+	w.Memory.Change(
+		"default/one",
+		func(r *record) { r.Kind.measured = late },
+	) // they were being summed up when it was deleted
 	w.later(time.Minute)
 	require.NoError(t, w.measure(t.Context(), "default/one"))
 	w.passes(3)

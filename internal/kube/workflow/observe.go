@@ -27,8 +27,8 @@ func (c *Controller) Refresh(ctx context.Context) error {
 // Hint looks at once at what a schedd's mirror says has changed of DAGMan's own jobs.
 func (c *Controller) Hint(ctx context.Context, e schedd.Endpoint) error { return c.dags.Hint(ctx, e) }
 
-// Record stores a node's own report of its start or its end. It returns nil only when the ledger has it durably. It implements notify.Recorder for
-// callbacks with a node.
+// Record stores a node's own report of its start or its end. It returns nil only when the ledger has it durably. It
+// implements notify.Recorder for callbacks with a node.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var r nodes.Recorded
 	var open int
@@ -57,7 +57,8 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 // CheckSoon makes HTCondor be asked about a DAG.
 func (c *Controller) CheckSoon(run ledger.Run) { c.checks.Add(keyOf(run)) }
 
-// checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes over.
+// checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes
+// over.
 func (c *Controller) checkOne(ctx context.Context, key string) {
 	runs, err := c.Runs(ctx, key)
 	n := len(runs)
@@ -143,6 +144,26 @@ func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run,
 
 func (c followed) Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node) {
 	c.Options.Observer.Repaired(kind)
-	c.Log.Info().Str("workflow", keyOf(run)).Int("dag", run.Attempt).Int("node", is.Number).Int("was", int(was.Status)).Int("is", int(is.Status)).
-		Str("kind", string(kind)).Msg("repaired")
+	c.Log.Info().Str(
+		"workflow",
+		keyOf(run),
+	).Int(
+		"dag",
+		run.Attempt,
+	).Int(
+		"node",
+		is.Number,
+	).Int(
+		"was",
+		int(was.Status),
+	).Int(
+		"is",
+		int(is.Status),
+	).
+		Str(
+			"kind",
+			string(kind),
+		).Msg(
+		"repaired",
+	)
 }

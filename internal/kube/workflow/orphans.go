@@ -18,10 +18,16 @@ func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 
 // Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the
 // ledger unless it is a dry run; their statuses follow. checked is how many jobs were compared.
-func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(crosscheck.Difference)) (checked int, err error) {
+func (c *Controller) Reconcile(
+	ctx context.Context,
+	s orphans.Scope,
+	found func(crosscheck.Difference),
+) (checked int, err error) {
 	read := func() (runs []ledger.Run, err error) {
 		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted})
+			runs, err = tx.Runs(
+				ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted},
+			)
 			return err
 		})
 		return runs, err

@@ -40,7 +40,8 @@ func dropOutdated(tx *ledger.Tx, begun ledger.Run) error {
 
 // dropReplaced drops the output of earlier attempts once the newest has ended and its own is here.
 func (c *Controller) dropReplaced(s Situation) error {
-	if c.Output.Root == "" || s.Workflow.DeletionTimestamp != nil || s.lost() || !s.over() || s.Unfetched || s.Pushes.Unpushed > 0 {
+	if c.Output.Root == "" || s.Workflow.DeletionTimestamp != nil || s.lost() || !s.over() || s.Unfetched ||
+		s.Pushes.Unpushed > 0 {
 		return nil
 	}
 	attempts, err := c.Output.Attempts(s.Workflow.Namespace, s.Workflow.Name)

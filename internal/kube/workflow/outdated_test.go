@@ -95,7 +95,12 @@ func TestLeftoversOfFetchesAreRemovedAtTheStart(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error)
 	go func() { ran <- w.Run(ctx) }()
-	require.Eventually(t, func() bool { _, err := os.Stat(left); return os.IsNotExist(err) }, 10*time.Second, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { _, err := os.Stat(left); return os.IsNotExist(err) },
+		10*time.Second,
+		time.Millisecond,
+	)
 	stop()
 	require.NoError(t, <-ran)
 }

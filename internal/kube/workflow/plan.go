@@ -118,7 +118,8 @@ func (s Situation) due() bool {
 
 // withheld reports whether spec.suspend holds back an attempt that is due.
 func (s Situation) withheld() bool {
-	return s.Workflow.Spec.Suspend && s.due() && !(s.newest() == nil && slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer))
+	return s.Workflow.Spec.Suspend && s.due() &&
+		!(s.newest() == nil && slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer))
 }
 
 // over reports whether the newest attempt has ended and is not to be repeated.
@@ -140,7 +141,8 @@ func (s Situation) inFinally() bool {
 // aborts reports whether the failure of a node ends everything.
 func (s Situation) aborts() bool {
 	dag := s.newest()
-	failed := dag.failed() > 0 && (dag.Sequences.Failed > 0 || s.Graph == nil || len(s.failedSteps()) > 0) && s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
+	failed := dag.failed() > 0 && (dag.Sequences.Failed > 0 || s.Graph == nil || len(s.failedSteps()) > 0) &&
+		s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
 	return (failed || dag.Aborted) && !s.inFinally()
 }
 
@@ -200,7 +202,8 @@ const patienceForOutput = time.Hour
 // expiry returns when an ended workflow should be deleted; the zero time means never.
 func (s Situation) expiry() time.Time {
 	ttl := s.ttl()
-	if s.lost() && ttl != nil && s.Workflow.Status.Phase.Terminal() && s.Workflow.Status.CompletionTime != nil && s.Workflow.DeletionTimestamp == nil {
+	if s.lost() && ttl != nil && s.Workflow.Status.Phase.Terminal() && s.Workflow.Status.CompletionTime != nil &&
+		s.Workflow.DeletionTimestamp == nil {
 		return lifecycle.After(s.Workflow.Status.CompletionTime.Time, int64(*ttl))
 	}
 	if s.lost() || !s.over() || ttl == nil || s.Workflow.DeletionTimestamp != nil {

@@ -20,8 +20,11 @@ func newSituation(t *testing.T, change ...func(*v1alpha1.HTCWorkflow)) Situation
 	w := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "uid-w", Generation: 1}}
 	w.Spec = v1alpha1.HTCWorkflowSpec{
 		Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
-		Steps:     []v1alpha1.Step{{StepWork: v1alpha1.StepWork{Name: "a"}}, {StepWork: v1alpha1.StepWork{Name: "b"}, Pairing: v1alpha1.PairAll}},
-		Finally:   &v1alpha1.StepWork{Name: "c"},
+		Steps: []v1alpha1.Step{
+			{StepWork: v1alpha1.StepWork{Name: "a"}},
+			{StepWork: v1alpha1.StepWork{Name: "b"}, Pairing: v1alpha1.PairAll},
+		},
+		Finally: &v1alpha1.StepWork{Name: "c"},
 	}
 	for _, f := range change {
 		f(w)
@@ -159,7 +162,16 @@ func TestFailuresThatAStepForgivesEndNothing(t *testing.T) {
 		w.Spec.Steps[1].ForEach, w.Spec.Steps[1].MaxFailures = &v1alpha1.ForEach{Count: 3}, new(intstr.FromInt32(1))
 	}
 	within := func(d *DAG) { d.Sequences = ledger.SequenceCounts{Succeeded: 2} }
-	s := newSituation(t, forgives).with(of(0, ledger.Counts{Active: 30, Succeeded: 9, Failed: 1}, func(d *DAG) { d.Sequences = ledger.SequenceCounts{Active: 2} }))
+	s := newSituation(
+		t,
+		forgives,
+	).with(
+		of(
+			0,
+			ledger.Counts{Active: 30, Succeeded: 9, Failed: 1},
+			func(d *DAG) { d.Sequences = ledger.SequenceCounts{Active: 2} },
+		),
+	)
 	require.False(t, s.aborts())
 	s.DAGs[0].Sequences = ledger.SequenceCounts{Active: 1, Failed: 1}
 	require.True(t, s.aborts(), "more failed in a sequence than may")

@@ -51,7 +51,16 @@ func (p plannedDAG) destinations() (all []ledger.Destination) {
 
 // fill puts the numbers of a node into a destination's path or artifact.
 func fill(text string, at ledger.Place) string {
-	return strings.NewReplacer(sequencePlace, strconv.Itoa(at.Sequence), itemPlace, strconv.Itoa(at.Item), namePlace, at.Label).Replace(text)
+	return strings.NewReplacer(
+		sequencePlace,
+		strconv.Itoa(at.Sequence),
+		itemPlace,
+		strconv.Itoa(at.Item),
+		namePlace,
+		at.Label,
+	).Replace(
+		text,
+	)
 }
 
 // dags are what package outputpush pushes: the DAGs of the newest attempt of each workflow.
@@ -167,7 +176,12 @@ func (s Situation) pushedCondition(set setCondition, status *v1alpha1.HTCWorkflo
 	case s.Unfetched:
 		set(kind, metav1.ConditionFalse, "Fetching", "artifacts are pushed when the output of their nodes is here")
 	case n.NotPushed > 0:
-		set(kind, metav1.ConditionFalse, lifecycle.ReasonNotPushed, fmt.Sprintf("%s pushed, %d cannot be pushed; %s", lifecycle.IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note))
+		set(
+			kind,
+			metav1.ConditionFalse,
+			lifecycle.ReasonNotPushed,
+			fmt.Sprintf("%s pushed, %d cannot be pushed; %s", lifecycle.IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note),
+		)
 	case n.Pushed == 0:
 		set(kind, metav1.ConditionTrue, "NothingToPush", "no node of a step with push has succeeded")
 	default:

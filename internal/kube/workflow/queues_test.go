@@ -77,7 +77,12 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 
 func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
 	w := newWorld(t)
-	limit := &schedd.Error{Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER"}
+	limit := &schedd.Error{
+		Kind:     schedd.Limit,
+		Command:  "condor_submit",
+		ExitCode: 1,
+		Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+	}
 	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
 	require.NoError(t, err)
 	w.Limits.Met(id, 1, limit, w.clock.Add(time.Minute))

@@ -55,8 +55,8 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	return nil
 }
 
-// goOn sends a DAG that the schedd does not have, unless it should no longer be sent. The sandbox and the token are new, and the schedd
-// is chosen again; the nodes are those of its rows.
+// goOn sends a DAG that the schedd does not have, unless it should no longer be sent. The sandbox and the token are
+// new, and the schedd is chosen again; the nodes are those of its rows.
 func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
 	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
 		return err

@@ -13,9 +13,10 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// A rule with the action Repeat is looked at when a DAG has ended and its output is here. What it then has sequences repeat is one more DAG
-// of the same level. That has all nodes of these sequences: those that run again, and the others as done, as with spec.resume; from these
-// what is pulled is spooled again. Their rows move to the new DAG with its intent, and the occasions are recorded with it:
+// A rule with the action Repeat is looked at when a DAG has ended and its output is here. What it then has sequences
+// repeat is one more DAG of the same level. That has all nodes of these sequences: those that run again, and the others
+// as done, as with spec.resume; from these what is pulled is spooled again. Their rows move to the new DAG with its
+// intent, and the occasions are recorded with it:
 //
 //	DAG of a level ──ended, fetched──> occasions due? ──yes──> intent, occasions, rows ──> its DAG ──ended, fetched──> ...
 //	                                        └──no──> the next level
@@ -55,7 +56,9 @@ func (s Situation) mayRepeat() bool {
 		return false
 	}
 	dag := s.newest()
-	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && dag.settled() && !dag.removed() && s.level(*dag) >= 0 && len(s.failedSteps()) == 0 &&
+	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && dag.settled() && !dag.removed() &&
+		s.level(*dag) >= 0 &&
+		len(s.failedSteps()) == 0 &&
 		slices.ContainsFunc(s.Workflow.Spec.Rules, func(r v1alpha1.Rule) bool { _, is := s.repeatsStep(r); return is })
 }
 
@@ -90,8 +93,15 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, e
 			}
 		}
 		if len(still) > 0 && spent == "" {
-			spent = fmt.Sprintf("%s of step %s still meets %q in %s, which has been repeated as often as spec.rules[%d].times says (%d)",
-				r.Metric, r.Step, r.When, lifecycle.Plural(len(still), "sequence"), i, most)
+			spent = fmt.Sprintf(
+				"%s of step %s still meets %q in %s, which has been repeated as often as spec.rules[%d].times says (%d)",
+				r.Metric,
+				r.Step,
+				r.When,
+				lifecycle.Plural(len(still), "sequence"),
+				i,
+				most,
+			)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b repeatable) int { return a.Sequence - b.Sequence })
@@ -144,7 +154,11 @@ func (s Situation) planRepeat() Decision {
 }
 
 // occasions returns those of a DAG that is about to begin, or of one that is recorded; none: it repeats nothing.
-func (c *Controller) occasions(ctx context.Context, s Situation, recorded *ledger.Run) (all []ledger.Occasion, err error) {
+func (c *Controller) occasions(
+	ctx context.Context,
+	s Situation,
+	recorded *ledger.Run,
+) (all []ledger.Occasion, err error) {
 	if recorded == nil {
 		if s.mayRepeat() && s.repeating() {
 			all, _ = s.dueToRepeat()
@@ -168,7 +182,12 @@ func sequencesOf(all []ledger.Occasion) (sequences []int) {
 
 // keepsUnrepeated decides which nodes of a DAG that repeats do not run again: those that are done and come after no
 // step that is repeated. What has failed in these sequences runs again, too.
-func (c *Controller) keepsUnrepeated(ctx context.Context, s Situation, p plannedDAG, recorded *ledger.Run) (k kept, err error) {
+func (c *Controller) keepsUnrepeated(
+	ctx context.Context,
+	s Situation,
+	p plannedDAG,
+	recorded *ledger.Run,
+) (k kept, err error) {
 	k.from = s.DAGs[0].Run.OutputDir
 	if recorded != nil {
 		k.is, err = c.recorded(ctx, *recorded, len(p.nodes))
@@ -240,8 +259,17 @@ func (s Situation) repeatStates(run ledger.Run, p plannedDAG) (states []ledger.R
 		}
 		is.Action, is.Holds, is.Applied, is.Told = string(r.Action), true, true, false
 		is.Acts, is.Acted, is.DAG = is.Acts+1, s.Now, run.Attempt
-		is.Message = fmt.Sprintf("rule %d (%s, %s): it is %.6g in %s%s; %s again from %s on", i+1, nameOf(r), r.When, first.Value,
-			p.graph.JobID(graph.Node{Sequence: first.Sequence}), others(n), lifecycle.Plural(n, "sequence"), r.Step)
+		is.Message = fmt.Sprintf(
+			"rule %d (%s, %s): it is %.6g in %s%s; %s again from %s on",
+			i+1,
+			nameOf(r),
+			r.When,
+			first.Value,
+			p.graph.JobID(graph.Node{Sequence: first.Sequence}),
+			others(n),
+			lifecycle.Plural(n, "sequence"),
+			r.Step,
+		)
 		states = append(states, is)
 	}
 	return states

@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// repeated is a workflow of make, fit and keep in 3 sequences, and a step for all of them, in which fit is repeated once.
+// repeated is a workflow of make, fit and keep in 3 sequences, and a step for all of them, in which fit is repeated
+// once.
 func repeated(change ...func(*v1alpha1.HTCWorkflow)) *v1alpha1.HTCWorkflow {
 	w := newWorkflow("w")
 	script := w.Spec.Steps[0].Job

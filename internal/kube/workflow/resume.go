@@ -68,7 +68,14 @@ func (p plannedDAG) runs(step int) bool {
 }
 
 // keeps decides that for a DAG, or reads it from the rows if its intent is in the ledger.
-func (c *Controller) keeps(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, p plannedDAG, total int, recorded *ledger.Run) (k kept, err error) {
+func (c *Controller) keeps(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	p plannedDAG,
+	total int,
+	recorded *ledger.Run,
+) (k kept, err error) {
 	number := s.Attempt
 	if recorded == nil && s.due() {
 		number++
@@ -197,7 +204,10 @@ func (f former) keep(p plannedDAG) kept {
 		from[i] = at
 		from[i].Number = i
 	}
-	k := kept{from: f.dir, is: p.graph.Kept(p.nodes, done, func(n graph.Node, path string) bool { return f.has(p.graph.Name(n), path) })}
+	k := kept{
+		from: f.dir,
+		is:   p.graph.Kept(p.nodes, done, func(n graph.Node, path string) bool { return f.has(p.graph.Name(n), path) }),
+	}
 	for i, is := range k.is {
 		if is {
 			k.nodes = append(k.nodes, from[i])

@@ -20,7 +20,10 @@ func TestWhatIsKeptOfAnEarlierAttempt(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
 	}
 	done := map[spot]ledger.Carried{
-		{"a", 0, 0, ""}: {From: 3, Node: 0}, {"a", 1, 0, ""}: {From: 3, Node: 2}, {"a", 2, 0, ""}: {From: 3, Node: 4}, {"a", 3, 0, ""}: {From: 3, Node: 6}, {"gone", 0, 0, ""}: {From: 3, Node: 1},
+		{"a", 0, 0, ""}: {
+			From: 3,
+			Node: 0,
+		}, {"a", 1, 0, ""}: {From: 3, Node: 2}, {"a", 2, 0, ""}: {From: 3, Node: 4}, {"a", 3, 0, ""}: {From: 3, Node: 6}, {"gone", 0, 0, ""}: {From: 3, Node: 1},
 	}
 	step := func(name string) v1alpha1.Step {
 		return v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(name)}}
@@ -57,8 +60,16 @@ func TestAResumedAttemptNeedsNoOutputOfTheOneBefore(t *testing.T) {
 	g, err := graph.New(v1alpha1.HTCWorkflowSpec{Steps: []v1alpha1.Step{{StepWork: v1alpha1.StepWork{Name: "a"}}}})
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "never", "fetched")
-	p := plannedDAG{graph: g, nodes: g.Nodes(0, graph.Outcome{Sequences: []int{0, 1}}), kept: kept{from: filepath.Join(dir, "1"), is: make([]bool, 2)}}
-	require.NoError(t, p.keepOutput(ledger.Run{OutputDir: filepath.Join(dir, "2")}), "the files of the attempt before may never have arrived at the schedd")
+	p := plannedDAG{
+		graph: g,
+		nodes: g.Nodes(0, graph.Outcome{Sequences: []int{0, 1}}),
+		kept:  kept{from: filepath.Join(dir, "1"), is: make([]bool, 2)},
+	}
+	require.NoError(
+		t,
+		p.keepOutput(ledger.Run{OutputDir: filepath.Join(dir, "2")}),
+		"the files of the attempt before may never have arrived at the schedd",
+	)
 }
 
 func TestTheAttemptBefore(t *testing.T) {
@@ -67,7 +78,13 @@ func TestTheAttemptBefore(t *testing.T) {
 	}
 	refused := run(4, "c", 0)
 	refused.State = ledger.Refused
-	runs := []ledger.Run{{UID: "older", Attempt: 1, Cluster: 9, State: ledger.Submitted}, run(1, "a", 10), run(2, "a", 11), run(3, "b", 12), refused}
+	runs := []ledger.Run{
+		{UID: "older", Attempt: 1, Cluster: 9, State: ledger.Submitted},
+		run(1, "a", 10),
+		run(2, "a", 11),
+		run(3, "b", 12),
+		refused,
+	}
 	require.Equal(t, runs[3:4], attemptBefore(runs, "u", 4), "one that was refused has left nothing")
 	require.Equal(t, runs[3:4], attemptBefore(runs, "u", 3))
 	require.Equal(t, runs[1:3], attemptBefore(runs, "u", 2))
@@ -95,7 +112,9 @@ func TestOutputIsLinkedAgainAfterAnInterruption(t *testing.T) {
 }
 
 func TestNothingIsBroughtForNodesThatDoNotRun(t *testing.T) {
-	a := v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: "a", Pull: []v1alpha1.Pull{{Artifact: "r/x", Tag: "v1", Path: "f"}}}}
+	a := v1alpha1.Step{
+		StepWork: v1alpha1.StepWork{Name: "a", Pull: []v1alpha1.Pull{{Artifact: "r/x", Tag: "v1", Path: "f"}}},
+	}
 	a.Job.Inputs = []v1alpha1.Input{{Name: "in", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "c", Key: "k"}}}
 	w := &v1alpha1.HTCWorkflow{Spec: v1alpha1.HTCWorkflowSpec{Steps: []v1alpha1.Step{a}}}
 	g, err := graph.New(w.Spec)
@@ -108,7 +127,12 @@ func TestNothingIsBroughtForNodesThatDoNotRun(t *testing.T) {
 		{[]bool{true, false}, []string{"in0", "s0-a0-1"}},
 		{[]bool{true, true}, nil},
 	} {
-		p := plannedDAG{graph: g, steps: []int{0}, nodes: g.Nodes(0, graph.Outcome{Sequences: []int{0, 1}}), kept: kept{is: c.kept}}
+		p := plannedDAG{
+			graph: g,
+			steps: []int{0},
+			nodes: g.Nodes(0, graph.Outcome{Sequences: []int{0, 1}}),
+			kept:  kept{is: c.kept},
+		}
 		require.NoError(t, p.list(w))
 		var dirs []string
 		for _, b := range p.brought {

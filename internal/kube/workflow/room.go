@@ -23,7 +23,11 @@ func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
 	if err != nil || booking != nil {
 		return booking, noSpace(err)
 	}
-	why := fmt.Sprintf("for which the volume has no room beside the %d MiB and %d files that stay free (--keep-free)", left.Reserve.Bytes>>20, left.Reserve.Files)
+	why := fmt.Sprintf(
+		"for which the volume has no room beside the %d MiB and %d files that stay free (--keep-free)",
+		left.Reserve.Bytes>>20,
+		left.Reserve.Files,
+	)
 	if left.Free.Holds(needs) {
 		why = fmt.Sprintf("with which namespace %s %s", run.Namespace, output.OverShare)
 	}
@@ -32,7 +36,14 @@ func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
 }
 
 // transfer brings what the nodes of a DAG have left.
-func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledger.Run, procs schedd.Procs, dir string, b *output.Booking) error {
+func (c *Controller) transfer(
+	ctx context.Context,
+	id schedd.Identity,
+	run ledger.Run,
+	procs schedd.Procs,
+	dir string,
+	b *output.Booking,
+) error {
 	err := b.Guarded(ctx, func(ctx context.Context) error { return c.Schedd.Transfer(ctx, id, procs, dir) })
 	if err == nil {
 		return nil

@@ -45,7 +45,8 @@ func (s Situation) ruled() bool {
 	}
 	dag := s.newest()
 	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && !dag.Run.Confirmed && !s.Workflow.Spec.Suspend && !s.changed() &&
-		s.level(*dag) >= 0 && !s.inFinally()
+		s.level(*dag) >= 0 &&
+		!s.inFinally()
 }
 
 // numberOf returns the number that a rule is about, and of how many results it is; none: there is no such number yet.
@@ -53,7 +54,10 @@ func (s Situation) numberOf(r v1alpha1.Rule) (number float64, of int, is bool) {
 	if r.Function == "" {
 		return float64(s.countOf(r)), 0, true
 	}
-	i := slices.IndexFunc(s.Measured.metrics, func(m v1alpha1.MetricStatus) bool { return m.Step == r.Step && m.Metric == r.Metric })
+	i := slices.IndexFunc(
+		s.Measured.metrics,
+		func(m v1alpha1.MetricStatus) bool { return m.Step == r.Step && m.Metric == r.Metric },
+	)
 	if s.Measured.attempt != s.Attempt {
 		return 0, 0, false
 	}
@@ -114,7 +118,11 @@ func (s Situation) decide(i int) (is ledger.RuleState, differs bool, again time.
 		return was, false, time.Time{}
 	}
 	number, of, known := s.numberOf(r)
-	next, acts, again := pace.Next(rules.State{Holds: was.Holds, Acts: was.Acts, Acted: was.Acted}, known && condition.Holds(number), s.Now)
+	next, acts, again := pace.Next(
+		rules.State{Holds: was.Holds, Acts: was.Acts, Acted: was.Acted},
+		known && condition.Holds(number),
+		s.Now,
+	)
 	is = was
 	is.Holds = next.Holds
 	if !acts {

@@ -24,7 +24,17 @@ func ruled(t *testing.T, r v1alpha1.Rule, metrics ...v1alpha1.MetricStatus) Situ
 }
 
 func TestWhatARuleIsAbout(t *testing.T) {
-	chi2 := v1alpha1.MetricStatus{Step: "a", Metric: "chi2", Count: 7, Mean: 2.5, Variance: 4, Min: 1, Max: 9, IQR: 3, MAD: 2}
+	chi2 := v1alpha1.MetricStatus{
+		Step:     "a",
+		Metric:   "chi2",
+		Count:    7,
+		Mean:     2.5,
+		Variance: 4,
+		Min:      1,
+		Max:      9,
+		IQR:      3,
+		MAD:      2,
+	}
 	for name, c := range map[string]struct {
 		rule  v1alpha1.Rule
 		value float64
@@ -58,12 +68,20 @@ func TestARuleFinishesOnce(t *testing.T) {
 	is, differs, again := s.decide(0)
 	require.True(t, differs)
 	require.Zero(t, again)
-	require.Equal(t, "rule 1 (a.failure, value >= 3): it is 3; what is left of the sequences is no longer needed", is.Message)
+	require.Equal(
+		t,
+		"rule 1 (a.failure, value >= 3): it is 3; what is left of the sequences is no longer needed",
+		is.Message,
+	)
 	s.Rules = []ledger.RuleState{is}
 	require.True(t, s.untold())
 	_, differs, _ = s.decide(0)
 	require.False(t, differs, "also after a restart")
-	require.Equal(t, Decision{Action: Stop, Reason: crosscheck.StopFinished, Message: crosscheck.StopMessage(crosscheck.StopFinished)}, Plan(s))
+	require.Equal(
+		t,
+		Decision{Action: Stop, Reason: crosscheck.StopFinished, Message: crosscheck.StopMessage(crosscheck.StopFinished)},
+		Plan(s),
+	)
 	require.Equal(t, 5, s.wanted(), "those that have succeeded are enough")
 
 	finish.When = "value > 3"
@@ -76,8 +94,21 @@ func TestARuleFinishesOnce(t *testing.T) {
 }
 
 func TestRulesChangeHowManySequencesAreAtWork(t *testing.T) {
-	grow := v1alpha1.Rule{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(4)), Max: new(int32(16))}
-	shrink := v1alpha1.Rule{Step: "a", Metric: "failure", When: "value > 2", Action: v1alpha1.ActionShrink, By: new(int32(9)), Min: new(int32(2))}
+	grow := v1alpha1.Rule{
+		Metric: "queued",
+		When:   "value < 10",
+		Action: v1alpha1.ActionGrow,
+		By:     new(int32(4)),
+		Max:    new(int32(16)),
+	}
+	shrink := v1alpha1.Rule{
+		Step:   "a",
+		Metric: "failure",
+		When:   "value > 2",
+		Action: v1alpha1.ActionShrink,
+		By:     new(int32(9)),
+		Min:    new(int32(2)),
+	}
 	for name, c := range map[string]struct {
 		rule    v1alpha1.Rule
 		at      int // sequences.maxConcurrent; 0: none
@@ -126,11 +157,17 @@ func TestAnActionIsCarriedThroughAfterARestart(t *testing.T) {
 	w := newWorld(t)
 	flow := newWorkflow("grown")
 	flow.Spec.Sequences = &v1alpha1.Sequences{Count: new(int32(8)), MaxConcurrent: new(int32(2))}
-	flow.Spec.Rules = []v1alpha1.Rule{{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(3))}}
+	flow.Spec.Rules = []v1alpha1.Rule{
+		{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(3))},
+	}
 	w.apply(flow)
 	run := func(sql func(tx *ledger.Tx) error) { require.NoError(t, w.book.Write(t.Context(), sql)) }
 	run(func(tx *ledger.Tx) error {
-		return tx.SetRuleState("uid-grown", 1, ledger.RuleState{Action: "Grow", Holds: true, Acts: 1, Acted: w.clock, DAG: 1, MaxConcurrent: 5, Message: "grown"})
+		return tx.SetRuleState(
+			"uid-grown",
+			1,
+			ledger.RuleState{Action: "Grow", Holds: true, Acts: 1, Acted: w.clock, DAG: 1, MaxConcurrent: 5, Message: "grown"},
+		)
 	})
 	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
 	w.restart()

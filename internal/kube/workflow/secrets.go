@@ -18,7 +18,8 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 	}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		for _, w := range c.All() {
-			if w.Namespace != own.Namespace || !slices.Contains(w.Finalizers, v1alpha1.Finalizer) || !own.Sends(c.pools.Presumed(asJob(w)).Account(asJob(w)).Secret) {
+			if w.Namespace != own.Namespace || !slices.Contains(w.Finalizers, v1alpha1.Finalizer) ||
+				!own.Sends(c.pools.Presumed(asJob(w)).Account(asJob(w)).Secret) {
 				continue
 			}
 			runs, err := tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: w.Namespace, Name: w.Name})

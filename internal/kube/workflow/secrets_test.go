@@ -12,7 +12,10 @@ import (
 
 func TestASecretIsKeptAsLongAsAWorkflowMayHaveBeenSentWithIt(t *testing.T) {
 	w := newWorld(t)
-	w.own = []secrets.Own{{Namespace: "default", Name: "kinit-secret", Usual: true}, {Namespace: "default", Name: "further"}}
+	w.own = []secrets.Own{
+		{Namespace: "default", Name: "kinit-secret", Usual: true},
+		{Namespace: "default", Name: "further"},
+	}
 	w.apply(newWorkflow("flow"))
 	require.True(t, w.own[0].Held)
 	require.False(t, w.own[1].Held, "nothing was sent with it")

@@ -207,7 +207,8 @@ func (s Situation) failedSteps() (failed []int) {
 	return failed
 }
 
-// afterRefusal returns the level of finally if a level before it was refused after others had been sent. What an earlier htcd has called ended stays so.
+// afterRefusal returns the level of finally if a level before it was refused after others had been sent. What an
+// earlier htcd has called ended stays so.
 func (s Situation) afterRefusal() (level int, is bool) {
 	before := s
 	before.DAGs = s.DAGs[:len(s.DAGs)-1]

@@ -73,8 +73,8 @@ func (d DAG) held() bool {
 // heldByPool reports whether it is on hold because its pool is suspended.
 func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.ReasonPoolSuspended }
 
-// succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step that runs once for
-// all, finally included.
+// succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step
+// that runs once for all, finally included.
 func (s Situation) succeededAll() bool { return s.succeededIn(true) }
 
 // succeededBefore is succeededAll without finally.
@@ -120,7 +120,9 @@ func (s Situation) nodes() (sum v1alpha1.NodeCounts) {
 
 func counted(n ledger.NodeCounts) v1alpha1.NodeCounts {
 	return v1alpha1.NodeCounts{
-		Total: int32(n.Total()), Done: int32(n.Succeeded), Running: int32(n.Running), Idle: int32(n.Idle), Held: int32(n.Held),
+		Total: int32(
+			n.Total(),
+		), Done: int32(n.Succeeded), Running: int32(n.Running), Idle: int32(n.Idle), Held: int32(n.Held),
 		Failed: int32(n.Failed), Futile: int32(n.Futile),
 	}
 }
@@ -140,7 +142,11 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	if s.Workflow.DeletionTimestamp != nil {
 		return *s.Workflow.Status.DeepCopy() // a deletion removes the nodes, which is not a failure
 	}
-	status := v1alpha1.HTCWorkflowStatus{Phase: s.phase(), ObservedGeneration: s.Workflow.Generation, Attempt: s.Workflow.Status.Attempt}
+	status := v1alpha1.HTCWorkflowStatus{
+		Phase:              s.phase(),
+		ObservedGeneration: s.Workflow.Generation,
+		Attempt:            s.Workflow.Status.Attempt,
+	}
 	for _, condition := range s.Workflow.Status.Conditions {
 		status.Conditions = append(status.Conditions, *condition.DeepCopy())
 	}
@@ -178,7 +184,10 @@ func (s Situation) describeSteps(status *v1alpha1.HTCWorkflowStatus) {
 	if s.Graph == nil || len(s.DAGs) > 0 && s.changed() {
 		for _, d := range s.DAGs {
 			for _, step := range d.Steps {
-				status.Steps = append(status.Steps, v1alpha1.StepStatus{Name: v1alpha1.StepName(step.Name), NodeCounts: counted(step.NodeCounts)})
+				status.Steps = append(
+					status.Steps,
+					v1alpha1.StepStatus{Name: v1alpha1.StepName(step.Name), NodeCounts: counted(step.NodeCounts)},
+				)
 			}
 		}
 		status.Nodes = s.nodes()
@@ -203,7 +212,9 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 		return
 	}
 	run := dag.Run
-	status.Attempt, status.SpecHash, status.Rerun, status.ItemsDigest = int32(s.Attempt), run.SpecHash, run.Rerun, run.ItemsDigest
+	status.Attempt, status.SpecHash, status.Rerun, status.ItemsDigest = int32(
+		s.Attempt,
+	), run.SpecHash, run.Rerun, run.ItemsDigest
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if s.changed() && !s.withheld() {
 		status.ObservedGeneration = min(max(run.Generation, s.Workflow.Status.ObservedGeneration), s.Workflow.Generation-1)

@@ -14,14 +14,15 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// stop removes what has not ended of the newest DAG from HTCondor. The intention is recorded first, so that it is carried
-// out whatever happens to htcd or the schedd in between:
+// stop removes what has not ended of the newest DAG from HTCondor. The intention is recorded first, so that it is
+// carried out whatever happens to htcd or the schedd in between:
 //
 //	Submitted ─> Submitted, Stop ─> what callbacks ended is confirmed ─> condor_rm of DAGMan, then of nodes ─> all have their end
 //	                  ▲                                                                    │
 //	                  └──────────────────── killed or failed anywhere ─────────────────────┘
 //
-// A node that ended by itself keeps its result, and the output of all stays with DAGMan's job until it has been fetched.
+// A node that ended by itself keeps its result, and the output of all stays with DAGMan's job until it has been
+// fetched.
 func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	run := s.newest().Run
 	if run.Stop == "" {
@@ -103,7 +104,12 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 		}
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
-	own := fmt.Sprintf("%s && JobStatus =!= %d && JobStatus =!= %d", tag(w, run.Attempt).Constraint(), schedd.Completed, schedd.Removed)
+	own := fmt.Sprintf(
+		"%s && JobStatus =!= %d && JobStatus =!= %d",
+		tag(w, run.Attempt).Constraint(),
+		schedd.Completed,
+		schedd.Removed,
+	)
 	t, reason := backend.TargetOf(run), crosscheck.RemoveReason(run.Stop)
 	if err := c.sender.Remove(ctx, t, schedd.In(run.Cluster, own), reason); err != nil {
 		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)

@@ -45,7 +45,10 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		return err
 	}
 	if (p.brings() || resumes(w)) && s.Unfetched {
-		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as it is needed again"}
+		return &sending.Waiting{
+			After:   time.Second,
+			Message: "what earlier DAGs have left is being fetched, as it is needed again",
+		}
 	}
 	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
 	if err == nil {
@@ -109,7 +112,14 @@ func (c *Controller) stagingOf(w *v1alpha1.HTCWorkflow, dag int) string {
 
 // prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec.
 // recorded is its run if its intent is in the ledger.
-func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, run ledger.Run, recorded *ledger.Run) (p prepared, err error) {
+func (c *Controller) prepare(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	s Situation,
+	level int,
+	run ledger.Run,
+	recorded *ledger.Run,
+) (p prepared, err error) {
 	if p.pool, err = c.poolOf(ctx, w, s); err != nil {
 		return p, err
 	}
@@ -158,7 +168,12 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err := tx.InsertNodes(run, steps, places); err != nil {
 			return err
 		}
-		err := errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetTables(run.UID, run.Attempt, tables), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
+		err := errors.Join(
+			p.pool.Record(tx),
+			tx.SetItems(run.UID, run.Attempt, packed),
+			tx.SetTables(run.UID, run.Attempt, tables),
+			tx.SetDestinations(run.UID, run.Attempt, p.destinations()),
+		)
 		if err != nil {
 			return err
 		}
@@ -182,7 +197,14 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 }
 
 // send runs condor_submit for a DAG whose intent is in the ledger.
-func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared, token string) error {
+func (c *Controller) send(
+	ctx context.Context,
+	id schedd.Identity,
+	w *v1alpha1.HTCWorkflow,
+	run ledger.Run,
+	p prepared,
+	token string,
+) error {
 	if err := c.sender.Stage(run, p.sandbox, token); err != nil {
 		return err
 	}
@@ -198,13 +220,32 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 	if err != nil {
 		return err
 	}
-	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", cluster.ID).Int("nodes", len(p.nodes)).Dur("took", c.Now().Sub(began)).Msg("submitted")
+	c.Log.Info().Str(
+		"workflow",
+		keyOf(run),
+	).Int(
+		"cluster",
+		cluster.ID,
+	).Int(
+		"nodes",
+		len(p.nodes),
+	).Dur(
+		"took",
+		c.Now().Sub(began),
+	).Msg(
+		"submitted",
+	)
 	return c.recordCluster(ctx, w, run, cluster)
 }
 
 // recordCluster turns an intent into a submitted run with a row for DAGMan's job. The time of submission is now unless
 // the run has one.
-func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, cluster schedd.Cluster) error {
+func (c *Controller) recordCluster(
+	ctx context.Context,
+	w *v1alpha1.HTCWorkflow,
+	run ledger.Run,
+	cluster schedd.Cluster,
+) error {
 	var nodes int
 	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
 		steps, err := tx.NodeCounts(run.UID, run.Attempt)
@@ -219,6 +260,10 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 	}
 	c.Observer.DAGSubmitted(nodes)
 	c.Memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
-	c.Events.Normal(w, "Submitted", fmt.Sprintf("DAG %d.0 with %s is at schedd %s", run.Cluster, lifecycle.Plural(nodes, "node"), run.Schedd))
+	c.Events.Normal(
+		w,
+		"Submitted",
+		fmt.Sprintf("DAG %d.0 with %s is at schedd %s", run.Cluster, lifecycle.Plural(nodes, "node"), run.Schedd),
+	)
 	return nil
 }

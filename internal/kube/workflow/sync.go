@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of times.
+// Sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of
+// times.
 func (k kind) Sync(ctx context.Context, key string, w *v1alpha1.HTCWorkflow) error {
 	s, err := k.gather(ctx, w)
 	if err != nil {
@@ -91,7 +92,8 @@ func (c *Controller) report(ctx context.Context, s Situation, v view) (differs b
 		return false, nil
 	}
 	key := w.Namespace + "/" + w.Name
-	if onlyChecked(w.Status, status) && (status.Phase.Terminal() || status.LastChecked.Sub(w.Status.LastChecked.Time) < crosscheck.BetweenChecks) {
+	if onlyChecked(w.Status, status) &&
+		(status.Phase.Terminal() || status.LastChecked.Sub(w.Status.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
 	if wait := c.Memory.UntilWrite(key, v.now, reconciler.BetweenWrites); wait > 0 && status.Phase == w.Status.Phase {

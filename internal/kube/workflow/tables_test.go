@@ -71,7 +71,10 @@ func TestTheNodesOfAListedGraphHaveTheirNames(t *testing.T) {
 	w.ConfigMaps = tables{"nodes": "node,step,FILE\nx,a,1\ny,b,2\nz,a,3\n", "edges": "parents,children\nx,y\ny,z\n"}
 	flow := newWorkflow("flow")
 	flow.Spec.Sequences, flow.Spec.Steps[1].Pairing = nil, ""
-	flow.Spec.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{tableOf("nodes")}, EdgesFrom: []v1alpha1.ItemsFrom{tableOf("edges")}}
+	flow.Spec.Graph = &v1alpha1.Graph{
+		NodesFrom: []v1alpha1.ItemsFrom{tableOf("nodes")},
+		EdgesFrom: []v1alpha1.ItemsFrom{tableOf("edges")},
+	}
 	flow = w.apply(flow)
 	require.Equal(t, v1alpha1.PhaseIdle, flow.Status.Phase, "%v", flow.Status.Conditions)
 	require.Equal(t, []string{"a/x", "a/z", "b/y"}, w.labels())
@@ -86,7 +89,10 @@ func TestAGraphThatIsNoneIsRefused(t *testing.T) {
 	flow := newWorkflow("flow")
 	flow.Spec.Sequences, flow.Spec.Steps[1].Pairing = nil, ""
 	flow.Spec.Graph = &v1alpha1.Graph{
-		Nodes: []v1alpha1.GraphNode{{Name: "x", Step: "a"}, {Name: "y", Step: "b"}}, EdgesFrom: []v1alpha1.ItemsFrom{tableOf("edges")},
+		Nodes: []v1alpha1.GraphNode{
+			{Name: "x", Step: "a"},
+			{Name: "y", Step: "b"},
+		}, EdgesFrom: []v1alpha1.ItemsFrom{tableOf("edges")},
 	}
 	w.apply(flow)
 	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)

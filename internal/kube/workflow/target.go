@@ -26,7 +26,8 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 
 func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
 	w := k.Get(key)
-	fetches := w != nil && w.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && fetchesArtifacts(w)
+	fetches := w != nil && w.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) &&
+		fetchesArtifacts(w)
 	return sending.Line{At: k.backendOf(ctx, key), Fetches: fetches}
 }
 

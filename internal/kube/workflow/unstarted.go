@@ -18,7 +18,8 @@ const reasonNotStarted = "DAGManNotStarted"
 
 // waits reports whether DAGMan's own job is to be started.
 func (d *DAG) waits() bool {
-	return d != nil && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Idle)
+	return d != nil && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Status == ledger.StatusOpen &&
+		d.Job.JobStatus == int(schedd.Idle)
 }
 
 // unstarted returns what can keep DAGMan from its start, nil if it has started or may do so at any moment.
@@ -28,15 +29,21 @@ func (s Situation) unstarted(now time.Time) *matching.Verdict {
 		return nil
 	}
 	return &matching.Verdict{Is: metav1.ConditionFalse, Reason: reasonNotStarted, Message: fmt.Sprintf(
-		"DAGMan's job %s is idle at %s, and starts by itself when there is room: %s", dag.Job.JobID(), dag.Run.Schedd, schedd.SchedulerLimits)}
+		"DAGMan's job %s is idle at %s, and starts by itself when there is room: %s",
+		dag.Job.JobID(),
+		dag.Run.Schedd,
+		schedd.SchedulerLimits,
+	)}
 }
 
-// matchable returns what stands in the condition Matchable: what keeps DAGMan from its start, or its nodes from a slot. The first is gone once DAGMan runs.
+// matchable returns what stands in the condition Matchable: what keeps DAGMan from its start, or its nodes from a slot.
+// The first is gone once DAGMan runs.
 func (s Situation) matchable(status *v1alpha1.HTCWorkflowStatus, v view) (verdict *matching.Verdict, waits bool) {
 	if late := s.unstarted(v.now); late != nil {
 		return late, !status.Phase.Terminal()
 	}
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMatchable); c != nil && c.Reason == reasonNotStarted {
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMatchable); c != nil &&
+		c.Reason == reasonNotStarted {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMatchable)
 	}
 	return v.match, status.Nodes.Idle > 0 && !status.Phase.Terminal()

@@ -29,7 +29,11 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	require.Nil(t, condition(view{now: sent.Add(schedd.StartsWithin - time.Second)}), "it may start at any moment")
 	late := condition(view{now: sent.Add(schedd.StartsWithin)})
 	require.Equal(t, reasonNotStarted, late.Reason)
-	require.Contains(t, late.Message, "DAGMan's job 7.0 is idle at s@host, and starts by itself when there is room: the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200")
+	require.Contains(
+		t,
+		late.Message,
+		"DAGMan's job 7.0 is idle at s@host, and starts by itself when there is room: the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200",
+	)
 	require.Equal(t, reasonNotStarted, s.Workflow.Status.Reason)
 
 	s.DAGs[0].Job.JobStatus = int(schedd.Running)

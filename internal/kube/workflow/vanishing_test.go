@@ -18,7 +18,13 @@ func TestADAGThatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 	w.apply(flow)
 	dagman := w.schedd.Jobs()
 	tag := dagman[0].Tag
-	node := schedd.Job{Cluster: 5, Owner: dagman[0].Owner, Status: schedd.Running, JobStartDate: w.clock.Unix(), Node: schedd.NodeTag{UID: tag.UID, DAG: tag.Attempt, Number: 0}}
+	node := schedd.Job{
+		Cluster:      5,
+		Owner:        dagman[0].Owner,
+		Status:       schedd.Running,
+		JobStartDate: w.clock.Unix(),
+		Node:         schedd.NodeTag{UID: tag.UID, DAG: tag.Attempt, Number: 0},
+	}
 	w.schedd.Put(node)
 	passes := func(n int) {
 		for range n {

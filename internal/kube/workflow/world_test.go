@@ -90,7 +90,10 @@ func (w *world) restart() {
 	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, w.book, backend.Pace{}, w.Now)
 	o.Keeper = &backend.Keeper{Secrets: w}
 	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
-		err = w.book.Read(ctx, func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err })
+		err = w.book.Read(
+			ctx,
+			func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err },
+		)
 		return sent, err
 	})
 	var err error
@@ -226,7 +229,11 @@ func (o objects) RemoveFinalizer(_ context.Context, flow *v1alpha1.HTCWorkflow) 
 	return nil
 }
 
-func (o objects) SetStatus(_ context.Context, flow *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+func (o objects) SetStatus(
+	_ context.Context,
+	flow *v1alpha1.HTCWorkflow,
+	status v1alpha1.HTCWorkflowStatus,
+) (*v1alpha1.HTCWorkflow, error) {
 	current := o.flow(flow.Name).DeepCopy()
 	current.Status = status
 	return o.write(current), nil

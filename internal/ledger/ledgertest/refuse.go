@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Refuse has every change of the rows of a run's jobs (htcjobs) or nodes (nodes) refused in an open ledger, as a fault in them would, until
-// mend is called.
+// Refuse has every change of the rows of a run's jobs (htcjobs) or nodes (nodes) refused in an open ledger, as a fault
+// in them would, until mend is called.
 func Refuse(t *testing.T, path, table, uid string) (mend func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)") // the ledger may be writing

@@ -21,7 +21,8 @@ func New(all int) *Places {
 	return &Places{all: all, share: max(1, all*3/4), of: map[string]int{}}
 }
 
-// Client is who counts as one client: an address, of IPv6 the network of 64 bits that anybody there may take addresses from.
+// Client is who counts as one client: an address, of IPv6 the network of 64 bits that anybody there may take addresses
+// from.
 func Client(remoteAddr string) string {
 	at, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {

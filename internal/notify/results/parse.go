@@ -30,8 +30,8 @@ type Result struct {
 	Value float64
 }
 
-// Parse reads lines name=number. Of several lines of one name the last counts. What cannot be used is left out, and ignored says of the first
-// such line, or of the rest of a text that is too long, what is wrong.
+// Parse reads lines name=number. Of several lines of one name the last counts. What cannot be used is left out, and
+// ignored says of the first such line, or of the rest of a text that is too long, what is wrong.
 func Parse(text string) (all []Result, ignored string) {
 	leave := func(format string, args ...any) {
 		if ignored == "" {
@@ -72,7 +72,10 @@ func parseLine(line string) (Result, error) {
 	case !is:
 		return Result{}, fmt.Errorf("expected name=number, found %.40q", line)
 	case !nameRE.MatchString(name):
-		return Result{}, fmt.Errorf("expected a name of at most 63 letters, digits and _ . -, not beginning with a digit, found %.80q", name)
+		return Result{}, fmt.Errorf(
+			"expected a name of at most 63 letters, digits and _ . -, not beginning with a digit, found %.80q",
+			name,
+		)
 	}
 	value, err := strconv.ParseFloat(number, 64)
 	if !numberRE.MatchString(number) || err != nil || math.Abs(value) > largest {

@@ -53,7 +53,11 @@ func TestLinesAreRead(t *testing.T) {
 func TestValuesAreSummedUp(t *testing.T) {
 	require.Equal(t, Summary{}, Summarize(nil))
 	require.Equal(t, Summary{Count: 1, Mean: 3, Min: 3, Max: 3}, Summarize([]float64{3}))
-	require.Equal(t, Summary{Count: 5, Mean: 6, Variance: 43.5, Min: 0, Max: 16, IQR: 8, MAD: 4}, Summarize([]float64{16, 1, 9, 4, 0}))
+	require.Equal(
+		t,
+		Summary{Count: 5, Mean: 6, Variance: 43.5, Min: 0, Max: 16, IQR: 8, MAD: 4},
+		Summarize([]float64{16, 1, 9, 4, 0}),
+	)
 	s := Summarize([]float64{1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16})
 	require.InDelta(t, 30, s.Variance, 1e-6, "no small difference of large sums")
 	large := make([]float64, 100_000)

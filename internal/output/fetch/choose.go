@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// choose finds what to fetch next. Jobs whose files once failed to be sent come after the others, one by one, each when its
-// pause is over; until then it returns a pausedError.
+// choose finds what to fetch next. Jobs whose files once failed to be sent come after the others, one by one, each when
+// its pause is over; until then it returns a pausedError.
 func (f *Fetcher) choose(ctx context.Context, key string) (b batch, found bool, err error) {
 	runs, err := f.runsOf(ctx, key)
 	if err != nil {

@@ -59,7 +59,10 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	as, lack := ledger.IsFetched, ""
 	if len(a.lacks) > 0 {
 		proc := a.procs[0]
-		as, lack = ledger.Incomplete, lackMessage(b.procs[slices.IndexFunc(b.procs, func(p ledger.Proc) bool { return p.Proc == proc })].JobID(), a.lacks)
+		as, lack = ledger.Incomplete, lackMessage(
+			b.procs[slices.IndexFunc(b.procs, func(p ledger.Proc) bool { return p.Proc == proc })].JobID(),
+			a.lacks,
+		)
 		ends[proc] = strings.TrimPrefix(ends[proc]+"\n("+lack+")", "\n")
 	}
 	wanted := false
@@ -93,8 +96,8 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	return f.release(ctx, b.run, a.procs)
 }
 
-// stillWanted reports whether a run belongs to the HTCJob that now has the name. A later one of the same name puts its first
-// attempt where the older one had its own.
+// stillWanted reports whether a run belongs to the HTCJob that now has the name. A later one of the same name puts its
+// first attempt where the older one had its own.
 func stillWanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 	runs, err := tx.Runs(ledger.RunFilter{Namespace: run.Namespace, Name: run.Name})
 	if err != nil {

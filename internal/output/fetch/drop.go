@@ -28,8 +28,9 @@ func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
 	return f.Store.DropBefore(output.Attempt{Namespace: newest.Namespace, Name: newest.Name, Number: newest.Attempt})
 }
 
-// Clear empties the place of an attempt's output before the attempt is sent: a deleted object of the same name may have had
-// the same attempt. That object's fetches no longer keep anything there, since the intent of this one is in the ledger.
+// Clear empties the place of an attempt's output before the attempt is sent: a deleted object of the same name may have
+// had the same attempt. That object's fetches no longer keep anything there, since the intent of this one is in the
+// ledger.
 func (f *Fetcher) Clear(run ledger.Run) error {
 	if !f.fetchable(run) {
 		return nil

@@ -23,7 +23,13 @@ func (b batch) attempt() output.Attempt {
 
 // of returns some of its jobs as HTCondor names them.
 func (b batch) of(numbers []int) schedd.Procs {
-	return schedd.Procs{Tag: schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt}, Cluster: b.run.Cluster, Numbers: numbers, Own: b.run.Sent != "", Factory: b.run.Factory > 0}
+	return schedd.Procs{
+		Tag:     schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt},
+		Cluster: b.run.Cluster,
+		Numbers: numbers,
+		Own:     b.run.Sent != "",
+		Factory: b.run.Factory > 0,
+	}
 }
 
 // fetch fetches one batch for an HTCJob, from its newest run first, and reports whether there may be more. If there is

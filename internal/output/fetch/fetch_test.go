@@ -22,7 +22,13 @@ func TestTheStreamsHaveOneName(t *testing.T) {
 
 // unsendable returns a transfer's error for a job whose files the schedd fails to send.
 func unsendable(proc int, why string) *schedd.TransferError {
-	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
+	return &schedd.TransferError{
+		Proc: proc,
+		Err: &schedd.Error{
+			Command: "condor_transfer_data",
+			Stderr:  "SCHEDD failed to send file(s): reading from file x: " + why,
+		},
+	}
 }
 
 func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {

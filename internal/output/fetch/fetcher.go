@@ -74,7 +74,12 @@ type Fetcher struct {
 // New returns a Fetcher; Run starts it.
 func New(o Options) *Fetcher {
 	f := &Fetcher{Options: o}
-	f.workers = &fairqueue.Pool[schedd.Endpoint]{Queue: o.Queue, Size: o.Workers, Backend: o.Endpoint, Serve: fairqueue.Each(f.Fetch)}
+	f.workers = &fairqueue.Pool[schedd.Endpoint]{
+		Queue:   o.Queue,
+		Size:    o.Workers,
+		Backend: o.Endpoint,
+		Serve:   fairqueue.Each(f.Fetch),
+	}
 	return f
 }
 

@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// giveUpGone gives up the output of jobs that have left the queue. Those still there belong to somebody else or are running
-// again.
+// giveUpGone gives up the output of jobs that have left the queue. Those still there belong to somebody else or are
+// running again.
 func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error {
 	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
 	if err != nil {
@@ -51,8 +51,10 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 	if len(others) == 0 {
 		return nil
 	}
-	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be fetched from with the credentials of namespace %s",
-		jobs(len(others)), others[0].Owner, others[0].ID(), b.run.Namespace))
+	return backend.OtherAccount(
+		fmt.Sprintf("%s of the account %s, such as %s, cannot be fetched from with the credentials of namespace %s",
+			jobs(len(others)), others[0].Owner, others[0].ID(), b.run.Namespace),
+	)
 }
 
 func jobs(n int) string {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// fetchedAtOnce is how many procs one fetch covers: 50 small ones take half a second, a tenth of it for the commands
-	// themselves (measured).
+	// fetchedAtOnce is how many procs one fetch covers: 50 small ones take half a second, a tenth of it for the
+	// commands themselves (measured).
 	fetchedAtOnce = 50
 	// The pauses between tries to fetch one job's output that the schedd fails to send: temporary causes, such as an
 	// unavailable file server, last minutes or hours.
@@ -18,13 +18,14 @@ const (
 	lastPause  = time.Hour
 	// giveUpAfter is how long such output is requested when the schedd says that its files do not exist.
 	giveUpAfter = 12 * time.Hour
-	// goWithoutAfter is how long single files are requested that the schedd says do not exist, while the rest of the job's
-	// output arrives.
+	// goWithoutAfter is how long single files are requested that the schedd says do not exist, while the rest of the
+	// job's output arrives.
 	goWithoutAfter = 10 * time.Minute
 )
 
-// pauses remembers, by the key of their HTCJob, which jobs' output could not be sent and how many jobs of one are fetched
-// at once. It is kept in memory only, and dropped when nothing of the HTCJob is left to fetch. Safe for concurrent use.
+// pauses remembers, by the key of their HTCJob, which jobs' output could not be sent and how many jobs of one are
+// fetched at once. It is kept in memory only, and dropped when nothing of the HTCJob is left to fetch. Safe for
+// concurrent use.
 type pauses struct {
 	mu sync.Mutex
 	m  map[string]*jobFailures
@@ -98,8 +99,8 @@ func (s *pauses) forget(key string) {
 	delete(s.m, key)
 }
 
-// choose returns the procs of one fetch: as many as allowed of those that never failed, else one whose pause is over. If
-// there is neither, it returns the one that comes next, if any.
+// choose returns the procs of one fetch: as many as allowed of those that never failed, else one whose pause is over.
+// If there is neither, it returns the one that comes next, if any.
 func (s *pauses) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

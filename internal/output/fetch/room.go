@@ -17,8 +17,9 @@ var leastOutput = output.Room{Bytes: 64 << 10, Files: 4}
 // manyFiles is more files than one job is expected to leave.
 const manyFiles = 10_000
 
-// book selects those jobs whose output fits on the volume beside what must stay free and what other fetches have booked, and within the share of their
-// namespace. HTCondor is not asked for their sizes if there is room for the most they may have left. The caller leaves the booking.
+// book selects those jobs whose output fits on the volume beside what must stay free and what other fetches have
+// booked, and within the share of their namespace. HTCondor is not asked for their sizes if there is room for the most
+// they may have left. The caller leaves the booking.
 func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, booking *output.Booking, err error) {
 	if f.MaxOutput > 0 {
 		most := output.Room{Bytes: f.MaxOutput<<20 + leastOutput.Bytes, Files: manyFiles}
@@ -58,20 +59,48 @@ func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, b
 func noSpace(left output.Left, size output.Room, namespace, job string) error {
 	switch {
 	case left.Free.Holds(size):
-		return &output.NoSpaceError{Message: fmt.Sprintf("job %s left %d MiB, with which namespace %s %s: %s", job, mebibytes(size), namespace, output.OverShare, output.MoreRoom)}
+		return &output.NoSpaceError{
+			Message: fmt.Sprintf(
+				"job %s left %d MiB, with which namespace %s %s: %s",
+				job,
+				mebibytes(size),
+				namespace,
+				output.OverShare,
+				output.MoreRoom,
+			),
+		}
 	case left.Unbooked().Holds(size):
-		return &output.NoSpaceError{Message: fmt.Sprintf("job %s left %d MiB, for which the volume has no room until other fetches are over", job, mebibytes(size))}
+		return &output.NoSpaceError{
+			Message: fmt.Sprintf(
+				"job %s left %d MiB, for which the volume has no room until other fetches are over",
+				job,
+				mebibytes(size),
+			),
+		}
 	case left.Free.Bytes >= size.Bytes:
-		return &output.NoSpaceError{Message: fmt.Sprintf("the volume has no room for more files beside the %d that stay free: %s", left.Reserve.Files, output.MoreRoom)}
+		return &output.NoSpaceError{
+			Message: fmt.Sprintf(
+				"the volume has no room for more files beside the %d that stay free: %s",
+				left.Reserve.Files,
+				output.MoreRoom,
+			),
+		}
 	}
-	return &output.NoSpaceError{Message: fmt.Sprintf("job %s left %d MiB, for which the volume has no room beside the %d MiB that stay free (--keep-free): %s",
-		job, mebibytes(size), mebibytes(left.Reserve), output.MoreRoom)}
+	return &output.NoSpaceError{
+		Message: fmt.Sprintf(
+			"job %s left %d MiB, for which the volume has no room beside the %d MiB that stay free (--keep-free): %s",
+			job,
+			mebibytes(size),
+			mebibytes(left.Reserve),
+			output.MoreRoom,
+		),
+	}
 }
 
 func mebibytes(r output.Room) int64 { return (r.Bytes + 1<<20 - 1) >> 20 }
 
-// outputSizes returns how much space the jobs' output needs according to HTCondor. It does not report how many files they left: its
-// ScratchDirFileCount also counts those of an image being unpacked. A fetch of too many is aborted.
+// outputSizes returns how much space the jobs' output needs according to HTCondor. It does not report how many files
+// they left: its ScratchDirFileCount also counts those of an image being unpacked. A fetch of too many is aborted.
 func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[int]output.Room, error) {
 	sizes := map[int]output.Room{}
 	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
@@ -90,14 +119,19 @@ func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[i
 	return sizes, err
 }
 
-// guarded runs a fetch and aborts it before it fills the volume, or takes what others are to have: more may arrive than HTCondor reported.
+// guarded runs a fetch and aborts it before it fills the volume, or takes what others are to have: more may arrive than
+// HTCondor reported.
 func guarded(ctx context.Context, b *output.Booking, fetch func(context.Context) error) error {
 	err := b.Guarded(ctx, fetch)
 	switch {
 	case errors.Is(err, output.ErrTooMuch):
-		return &output.NoSpaceError{Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
+		return &output.NoSpaceError{
+			Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)",
+		}
 	case errors.Is(err, output.ErrOverShare):
-		return &output.NoSpaceError{Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, with which their namespace " + output.OverShare + ": " + output.MoreRoom}
+		return &output.NoSpaceError{
+			Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, with which their namespace " + output.OverShare + ": " + output.MoreRoom,
+		}
 	}
 	return err
 }

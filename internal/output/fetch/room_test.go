@@ -53,7 +53,10 @@ func TestAFetchIsForWhatFits(t *testing.T) {
 func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
 	w := newWorld(t)
 	w.leave(100)
-	other, err := w.Shares.Book("other", func(output.Left) (output.Room, bool) { return output.Room{Bytes: 90 << 20}, false })
+	other, err := w.Shares.Book(
+		"other",
+		func(output.Left) (output.Room, bool) { return output.Room{Bytes: 90 << 20}, false },
+	)
 	require.NoError(t, err)
 	run := w.completed("one", 1)
 	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.BytesSent = 20 << 20 })
@@ -101,7 +104,11 @@ func TestANamespaceThatHasItsShareOfTheVolumeLeavesTheRestToOthers(t *testing.T)
 	}
 	leaves("greedy", "more", 8)
 	w.fetchIn("greedy", "more")
-	require.Equal(t, "job 1.0 left 9 MiB, with which namespace greedy would have more than three quarters of what the others leave of the volume: "+output.MoreRoom, w.noSpace())
+	require.Equal(
+		t,
+		"job 1.0 left 9 MiB, with which namespace greedy would have more than three quarters of what the others leave of the volume: "+output.MoreRoom,
+		w.noSpace(),
+	)
 	victim := leaves("victim", "some", 8)
 	w.fetchIn("victim", "some")
 	require.NoError(t, w.inTheWay)

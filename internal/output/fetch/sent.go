@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// noteSent records what the execute nodes have written to URLs, as far as the procs' output says it. This is durable before the output
-// is moved into place, where the lists are no longer.
+// noteSent records what the execute nodes have written to URLs, as far as the procs' output says it. This is durable
+// before the output is moved into place, where the lists are no longer.
 func (f *Fetcher) noteSent(ctx context.Context, b batch, a arrival) error {
 	var all []ledger.Written
 	for _, proc := range a.procs {
@@ -18,7 +18,10 @@ func (f *Fetcher) noteSent(ctx context.Context, b batch, a arrival) error {
 			return volumeError(fmt.Errorf("read what was sent elsewhere: %w", err))
 		}
 		for _, s := range sent {
-			all = append(all, ledger.Written{Destination: ledger.Destination{Number: s.Number}, Proc: proc, Size: s.Size, Digest: s.Digest})
+			all = append(
+				all,
+				ledger.Written{Destination: ledger.Destination{Number: s.Number}, Proc: proc, Size: s.Size, Digest: s.Digest},
+			)
 		}
 	}
 	if len(all) == 0 {

@@ -15,7 +15,11 @@ import (
 func (w *world) elsewhere(run ledger.Run) {
 	w.t.Helper()
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
-		return tx.SetDestinations(run.UID, run.Attempt, []ledger.Destination{{Number: 0, Path: "big", URL: "u/{proc}"}, {Number: 1, Path: "m", Artifact: "r/m:{proc}"}})
+		return tx.SetDestinations(
+			run.UID,
+			run.Attempt,
+			[]ledger.Destination{{Number: 0, Path: "big", URL: "u/{proc}"}, {Number: 1, Path: "m", Artifact: "r/m:{proc}"}},
+		)
 	}))
 }
 
@@ -41,7 +45,11 @@ func TestWhatWasSentElsewhereIsRecordedWithTheFetch(t *testing.T) {
 	all, n := w.written(run)
 	big := ledger.Destination{Path: "big", URL: "u/{proc}"}
 	require.Equal(t, []ledger.Written{
-		{Destination: big, Proc: 0, Size: ledger.UnknownSize}, {Destination: big, Proc: 1, Size: 12, Digest: "sha256:" + hex}, {Destination: big, Proc: 2, Size: ledger.UnknownSize},
+		{
+			Destination: big,
+			Proc:        0,
+			Size:        ledger.UnknownSize,
+		}, {Destination: big, Proc: 1, Size: 12, Digest: "sha256:" + hex}, {Destination: big, Proc: 2, Size: ledger.UnknownSize},
 	}, all)
 	require.Equal(t, ledger.PushCounts{Any: true, Unpushed: 3}, n)
 

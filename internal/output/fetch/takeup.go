@@ -10,9 +10,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// TakeUp handles jobs that wait in the queue with their output and that nothing else handles: those recorded as fetched leave
-// the queue, because htcd ended between the two steps; and of a suspended run restored from its object, output of jobs that
-// had ended before is fetched. It asks until this has succeeded once, and again after TakeUpAgain.
+// TakeUp handles jobs that wait in the queue with their output and that nothing else handles: those recorded as fetched
+// leave the queue, because htcd ended between the two steps; and of a suspended run restored from its object, output of
+// jobs that had ended before is fetched. It asks until this has succeeded once, and again after TakeUpAgain.
 func (f *Fetcher) TakeUp(ctx context.Context) error {
 	if f.Store.Root == "" || f.takenUp.Swap(true) {
 		return nil
@@ -80,8 +80,8 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 	return err
 }
 
-// takeUpRun releases those jobs of a run whose output must not be fetched. It reports when jobs of a suspended run have run
-// to their end; for other runs the cross-check sees this.
+// takeUpRun releases those jobs of a run whose output must not be fetched. It reports when jobs of a suspended run have
+// run to their end; for other runs the cross-check sees this.
 func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []schedd.Job) error {
 	var done []int
 	var ended []schedd.Job

@@ -44,8 +44,8 @@ func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir strin
 }
 
 // failed continues after a failed transfer. A job whose files the schedd fails to send does not delay the others: it is
-// tried again after growing pauses, and stays in the queue. Only files that the schedd says it does not have are given up:
-// after hours, or after minutes if everything else of the job arrives each time.
+// tried again after growing pauses, and stays in the queue. Only files that the schedd says it does not have are given
+// up: after hours, or after minutes if everything else of the job arrives each time.
 func (f *Fetcher) failed(ctx context.Context, b batch, asked []int, dir string, why error) (more bool, err error) {
 	proc, fewer := blame(why, asked)
 	if fewer {
@@ -65,7 +65,8 @@ func (f *Fetcher) failed(ctx context.Context, b batch, asked []int, dir string, 
 	return true, nil
 }
 
-// blame returns the job that made a transfer fail, or -1 if it was none or is unknown; then it may help to ask for fewer.
+// blame returns the job that made a transfer fail, or -1 if it was none or is unknown; then it may help to ask for
+// fewer.
 func blame(why error, asked []int) (proc int, fewer bool) {
 	_, full := errors.AsType[*output.NoSpaceError](why)
 	bad, named := errors.AsType[*schedd.TransferError](why)

@@ -128,7 +128,9 @@ func (w *world) counts(run ledger.Run) (counts ledger.OutputCounts) {
 // kept returns the contents of a proc's standard output, "absent" if there is none.
 func (w *world) kept(run ledger.Run, proc int) string {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.Store.Root, run.Namespace, run.Name, strconv.Itoa(run.Attempt), strconv.Itoa(proc), output.Stdout))
+	text, err := os.ReadFile(
+		filepath.Join(w.Store.Root, run.Namespace, run.Name, strconv.Itoa(run.Attempt), strconv.Itoa(proc), output.Stdout),
+	)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "absent"
 	}

@@ -12,8 +12,8 @@ import (
 // procPlace stands for a proc's number in a reference.
 const procPlace = "{proc}"
 
-// Check refuses references to which nothing can be pushed, and those to which several procs or outputs would be. kept says whether
-// output is kept at all.
+// Check refuses references to which nothing can be pushed, and those to which several procs or outputs would be. kept
+// says whether output is kept at all.
 func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, procs int) error {
 	seen := map[string]bool{}
 	for _, d := range to {
@@ -33,7 +33,12 @@ func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, proc
 		case err != nil:
 			return schedd.Refusal("%s: %w", where, err)
 		case procs > 1 && !strings.Contains(d.Artifact, procPlace):
-			return schedd.Refusal("%s: artifact %q: expected {proc} in it: each of %d jobs would replace the files of the others", where, d.Artifact, procs)
+			return schedd.Refusal(
+				"%s: artifact %q: expected {proc} in it: each of %d jobs would replace the files of the others",
+				where,
+				d.Artifact,
+				procs,
+			)
 		case seen[d.Artifact]:
 			return schedd.Refusal("%s: artifact %q: another output has the same", where, d.Artifact)
 		}

@@ -13,8 +13,8 @@ import (
 // betweenLooks is how often it is looked whether credentials with which something could not be pushed have changed.
 const betweenLooks = 30 * time.Second
 
-// logins remembers, by the key of its HTCJob, a digest of the credentials that a pass uses, until one has no failure. It is safe for
-// concurrent use.
+// logins remembers, by the key of its HTCJob, a digest of the credentials that a pass uses, until one has no failure.
+// It is safe for concurrent use.
 type logins struct {
 	mu sync.Mutex
 	m  map[string]login

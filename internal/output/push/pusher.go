@@ -15,7 +15,13 @@ import (
 
 // Registries are where artifacts are pushed to.
 type Registries interface {
-	Push(ctx context.Context, to artifact.Target, files []artifact.Upload, last func(digest string) error, dockerConfigs ...[]byte) (artifact.Pushed, error)
+	Push(
+		ctx context.Context,
+		to artifact.Target,
+		files []artifact.Upload,
+		last func(digest string) error,
+		dockerConfigs ...[]byte,
+	) (artifact.Pushed, error)
 }
 
 // Ledger records runs and what they have written.
@@ -26,7 +32,8 @@ type Ledger interface {
 
 // Observer receives the results. Its methods are called by several goroutines.
 type Observer interface {
-	// Passed: all artifacts of an HTCJob that can be pushed now have been; err says what prevents the rest, which is tried later.
+	// Passed: all artifacts of an HTCJob that can be pushed now have been; err says what prevents the rest, which is
+	// tried later.
 	Passed(key string, err error)
 	// Pushed: an artifact is in its registry.
 	Pushed(run ledger.Run, bytes int64)
@@ -66,7 +73,12 @@ func New(o Options) *Pusher {
 		o.Subject = HTCJobs{}
 	}
 	p := &Pusher{Options: o}
-	p.workers = &fairqueue.Pool[string]{Queue: o.Queue, Size: o.Workers, Backend: p.registryOf, Serve: fairqueue.Each(p.Push)}
+	p.workers = &fairqueue.Pool[string]{
+		Queue:   o.Queue,
+		Size:    o.Workers,
+		Backend: p.registryOf,
+		Serve:   fairqueue.Each(p.Push),
+	}
 	return p
 }
 
@@ -82,8 +94,8 @@ func (p *Pusher) Run(ctx context.Context) {
 // Waiting returns how many HTCJobs wait for a worker.
 func (p *Pusher) Waiting() int { return p.workers.Waiting() }
 
-// Naming reports whether a reference is being given its new meaning for a key at this moment. Nothing else is pushed for a key for which Credentials
-// returns ErrGone.
+// Naming reports whether a reference is being given its new meaning for a key at this moment. Nothing else is pushed
+// for a key for which Credentials returns ErrGone.
 func (p *Pusher) Naming(key string) bool { return p.naming.is(key) }
 
 // Resume continues what an earlier htcd left undone.

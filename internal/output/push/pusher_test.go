@@ -42,7 +42,9 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
 	w := &world{t: t, book: book, failing: map[string]error{}}
 	w.Pusher = New(Options{
-		Store: output.Store{Root: t.TempDir()}, Workers: 1, Ledger: book, Registries: w, Credentials: w.credentials, Observer: w, Log: zerolog.Nop(),
+		Store: output.Store{
+			Root: t.TempDir(),
+		}, Workers: 1, Ledger: book, Registries: w, Credentials: w.credentials, Observer: w, Log: zerolog.Nop(),
 		Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Hour, time.Hour)),
 	})
 	t.Cleanup(w.Queue.ShutDown)
@@ -62,7 +64,13 @@ func (w *world) credentials(context.Context, Item) ([][]byte, error) {
 	return [][]byte{[]byte(w.login)}, nil
 }
 
-func (w *world) Push(_ context.Context, to artifact.Target, files []artifact.Upload, last func(string) error, _ ...[]byte) (artifact.Pushed, error) {
+func (w *world) Push(
+	_ context.Context,
+	to artifact.Target,
+	files []artifact.Upload,
+	last func(string) error,
+	_ ...[]byte,
+) (artifact.Pushed, error) {
 	reference := to.Reference
 	text := reference
 	for _, f := range files {
@@ -102,7 +110,15 @@ func (w *world) NotPushed(_ ledger.Run, why string) { w.told = append(w.told, wh
 // fetched adds an attempt whose jobs have succeeded and left the files a and d/b.
 func (w *world) fetched(attempt, jobs int, to ...string) ledger.Run {
 	w.t.Helper()
-	run := ledger.Run{UID: "uid", Attempt: attempt, Namespace: "default", Name: "one", State: ledger.Submitted, Cluster: attempt, Procs: jobs}
+	run := ledger.Run{
+		UID:       "uid",
+		Attempt:   attempt,
+		Namespace: "default",
+		Name:      "one",
+		State:     ledger.Submitted,
+		Cluster:   attempt,
+		Procs:     jobs,
+	}
 	var all []ledger.Destination
 	for i := 0; i < len(to); i += 2 {
 		all = append(all, ledger.Destination{Number: i / 2, Path: to[i], Artifact: to[i+1]})
@@ -110,7 +126,14 @@ func (w *world) fetched(attempt, jobs int, to ...string) ledger.Run {
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 		err := errors.Join(tx.InsertRun(run), tx.InsertProcs(run, jobs), tx.SetDestinations("uid", attempt, all))
 		for proc := range jobs {
-			p := ledger.Proc{UID: "uid", Attempt: attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: 4, Fetched: ledger.IsFetched}
+			p := ledger.Proc{
+				UID:       "uid",
+				Attempt:   attempt,
+				Proc:      proc,
+				Status:    ledger.StatusSucceeded,
+				JobStatus: 4,
+				Fetched:   ledger.IsFetched,
+			}
 			err = errors.Join(err, tx.UpdateProc(p), tx.ExpectWritten("uid", attempt, proc, ""))
 		}
 		return err
@@ -138,7 +161,10 @@ func (w *world) pass() {
 
 func (w *world) counts(attempt int) (n ledger.PushCounts) {
 	w.t.Helper()
-	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) { n, err = tx.Pushes("uid", attempt); return err }))
+	require.NoError(
+		w.t,
+		w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) { n, err = tx.Pushes("uid", attempt); return err }),
+	)
 	return n
 }
 

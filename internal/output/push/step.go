@@ -70,7 +70,10 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 	}
 	var files []artifact.Upload
 	for _, name := range names {
-		files = append(files, artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) }})
+		files = append(
+			files,
+			artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) }},
+		)
 	}
 	defer p.naming.end(key)
 	last := func(digest string) error {
@@ -82,14 +85,20 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 		w.Digest = digest
 		return p.record(ctx, item.Run, w)
 	}
-	done, err := p.Registries.Push(ctx, artifact.Target{Reference: item.Reference, Owner: item.Owner}, files, last, configs...)
+	done, err := p.Registries.Push(
+		ctx,
+		artifact.Target{Reference: item.Reference, Owner: item.Owner},
+		files,
+		last,
+		configs...)
 	if errors.Is(err, fs.ErrNotExist) { // it may have been deleted meanwhile
 		err = errors.Join(p.stillWanted(ctx, item), err)
 	}
 	return done, err
 }
 
-// stillWanted returns ErrGone if something newer has taken the place of an item's run, or what it is of no longer exists.
+// stillWanted returns ErrGone if something newer has taken the place of an item's run, or what it is of no longer
+// exists.
 func (p *Pusher) stillWanted(ctx context.Context, item Item) error {
 	var wanted bool
 	err := p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { wanted, err = p.Subject.Wanted(tx, item.Run); return err })

@@ -23,7 +23,8 @@ type Item struct {
 
 // Subject is what has outputs that are pushed.
 type Subject interface {
-	// Next returns the next item for a key, by the numbers of outputs beginning with one; ledger.ErrNotFound if there is none.
+	// Next returns the next item for a key, by the numbers of outputs beginning with one; ledger.ErrNotFound if there
+	// is none.
 	Next(tx *ledger.Tx, key string, from int) (Item, error)
 	// Unpushed lists the runs with items.
 	Unpushed(tx *ledger.Tx) ([]ledger.Run, error)

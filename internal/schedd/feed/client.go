@@ -61,7 +61,12 @@ func (c *Client) client() *http.Client {
 
 // get asks for a path. Of a refusal no more than a line is read.
 func (c *Client) get(ctx context.Context, path string, values url.Values) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path+"?"+values.Encode(), nil)
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		strings.TrimSuffix(c.URL, "/")+path+"?"+values.Encode(),
+		nil,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +235,11 @@ func (c *Client) Usable() error {
 	case skew.Abs() > mostSkew:
 		return fmt.Errorf("what it says comes %s late, or its clock is wrong", skew.Round(time.Second))
 	case c.older:
-		return fmt.Errorf("it shows an older state (%s) than it has shown before (%s): is that an older spool?", c.state.Mark, c.mark)
+		return fmt.Errorf(
+			"it shows an older state (%s) than it has shown before (%s): is that an older spool?",
+			c.state.Mark,
+			c.mark,
+		)
 	case c.born == 0:
 		return errors.New("HTCondor has not said yet which queue the schedd has")
 	case c.born != c.mark.Born:

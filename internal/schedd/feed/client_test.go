@@ -48,7 +48,9 @@ func (a *authority) sign(name string, isCA bool) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(
+			time.Now().UnixNano(),
+		), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: isCA, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	parent, signer := a.cert, a.key
@@ -81,7 +83,12 @@ func newLine(t *testing.T) *line {
 	l.server = httptest.NewUnstartedServer(s.Handler)
 	roots := x509.NewCertPool()
 	roots.AddCert(l.authority.cert)
-	l.server.TLS = &tls.Config{Certificates: []tls.Certificate{l.authority.sign("server", false)}, ClientCAs: roots, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS13}
+	l.server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{l.authority.sign("server", false)},
+		ClientCAs:    roots,
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		MinVersion:   tls.VersionTLS13,
+	}
 	l.server.StartTLS()
 	t.Cleanup(l.server.Close)
 	l.Client = l.as("htcd")
@@ -153,11 +160,23 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 	require.Equal(t, map[string]schedd.JobStatus{"1.0": schedd.Idle, "1.1": schedd.Held}, seen)
 	require.Equal(t, "by hand", reasons["1.1"])
 	clear(seen)
-	require.NoError(t, jobs.Changed(t.Context(), id, schedd.ClusterConstraint(1), schedd.Period{From: 900, Age: time.Minute, Most: 10}, hear))
+	require.NoError(
+		t,
+		jobs.Changed(
+			t.Context(),
+			id,
+			schedd.ClusterConstraint(1),
+			schedd.Period{From: 900, Age: time.Minute, Most: 10},
+			hear,
+		),
+	)
 	require.Len(t, seen, 2, "a job without a date is always among them")
 	require.ErrorIs(t, jobs.Changed(t.Context(), id, "", schedd.Period{From: 900, Most: 1}, hear), schedd.ErrTooMany)
 	clear(seen)
-	require.NoError(t, jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}, hear))
+	require.NoError(
+		t,
+		jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}, hear),
+	)
 	require.Equal(t, map[string]schedd.JobStatus{"3.0": schedd.Completed}, seen)
 	clear(seen)
 	require.NoError(t, jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Limit: 1}, hear))

@@ -15,8 +15,9 @@ type look func(name) (attribute, bool)
 // term is a part of a constraint, ready to be evaluated.
 type term func(look) classad.Value
 
-// constraint is a compiled ClassAd expression of the kind that htcd asks with: comparisons, && || !, ?:, + - * /, member with a list of literals,
-// size, unparse and time. An attribute that is an expression itself is an error in it, as is a value that is too long to be mirrored.
+// constraint is a compiled ClassAd expression of the kind that htcd asks with: comparisons, && || !, ?:, + - * /,
+// member with a list of literals, size, unparse and time. An attribute that is an expression itself is an error in it,
+// as is a value that is too long to be mirrored.
 type constraint struct{ term term }
 
 // matches reports whether a job meets the constraint.

@@ -19,7 +19,9 @@ const (
 
 // Of a job in the history these attributes are held; the others are read when they are asked for.
 var heldOfLeft = []name{
-	nameOf("ClusterId"), nameOf("ProcId"), tags[0], tags[1], nameOf("HTCJobAttempt"), nameOf("HTCWorkflowDAG"), nameOf("HTCNode"), owner,
+	nameOf(
+		"ClusterId",
+	), nameOf("ProcId"), tags[0], tags[1], nameOf("HTCJobAttempt"), nameOf("HTCWorkflowDAG"), nameOf("HTCNode"), owner,
 }
 
 // left is a job in the history.

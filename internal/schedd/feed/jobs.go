@@ -69,9 +69,9 @@ func newJobs(owners Owners, most int) *jobs {
 	return &jobs{owners: owners, ours: map[int]bool{}, ads: map[number]ad{}, most: most}
 }
 
-// finder finds the clusters that are htcd's among the records of one reading, before any of them is applied: the ad of a job may stand before
-// that of its cluster, which has the tag. A tag that comes in a later reading, from condor_qedit, makes no job htcd's: how its ad begins is not
-// known any more.
+// finder finds the clusters that are htcd's among the records of one reading, before any of them is applied: the ad of
+// a job may stand before that of its cluster, which has the tag. A tag that comes in a later reading, from
+// condor_qedit, makes no job htcd's: how its ad begins is not known any more.
 type finder struct {
 	owners        Owners
 	tagged, owned map[int]bool

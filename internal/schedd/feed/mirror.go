@@ -108,7 +108,8 @@ func (m *Mirror) poll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.problem = ""
-	// The schedd writes a job into the history before it takes it out of the queue, so what has left the queue is in the history here, too.
+	// The schedd writes a job into the history before it takes it out of the queue, so what has left the queue is in
+	// the history here, too.
 	if err = errors.Join(err, m.history.follow()); err != nil {
 		m.problem = explain(err)
 	}
@@ -172,8 +173,9 @@ func (m *Mirror) State() State {
 	return s
 }
 
-// Changes returns the jobs whose state has changed after a mark, as "cluster.proc", or "cluster.-1" for all jobs of one, the present mark, and a
-// channel that is closed when there may be more. ok is false if it is not known what has changed after the mark; the zero mark is now.
+// Changes returns the jobs whose state has changed after a mark, as "cluster.proc", or "cluster.-1" for all jobs of
+// one, the present mark, and a channel that is closed when there may be more. ok is false if it is not known what has
+// changed after the mark; the zero mark is now.
 func (m *Mirror) Changes(after Mark) (all []string, now Mark, more <-chan struct{}, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -207,14 +209,19 @@ type Asked struct {
 // inOneGo is how many jobs are looked at while the mirror is not updated.
 const inOneGo = 500
 
-// Answer calls fn with the ad of each matching job, in JSON: of those in the queue in the order of their numbers, of those that have left the
-// last first.
+// Answer calls fn with the ad of each matching job, in JSON: of those in the queue in the order of their numbers, of
+// those that have left the last first.
 func (m *Mirror) Answer(ctx context.Context, q Asked, fn func(ad []byte) error) error {
 	c, err := compile(q.Constraint, m.o.Now)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	a := &answer{Asked: q, constraint: c, server: attribute{name: nameOf("ServerTime"), shown: unique.Make("ServerTime")}, fn: fn}
+	a := &answer{
+		Asked:      q,
+		constraint: c,
+		server:     attribute{name: nameOf("ServerTime"), shown: unique.Make("ServerTime")},
+		fn:         fn,
+	}
 	a.server.value = fmt.Sprint(m.o.Now().Unix())
 	for word := range strings.SplitSeq(q.Attributes, ",") {
 		if word != "" {
@@ -276,7 +283,10 @@ func (m *Mirror) numbers(after Mark) (all []number, err error) {
 			all = append(all, n)
 		}
 	}
-	slices.SortFunc(all, func(a, b number) int { return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.proc, b.proc)) })
+	slices.SortFunc(
+		all,
+		func(a, b number) int { return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.proc, b.proc)) },
+	)
 	return all, nil
 }
 
@@ -407,7 +417,8 @@ func (a *answer) takeLeft(l left) error {
 	return wrong
 }
 
-// json prints an ad as condor_q -json does, on one line. Attributes that are too long are named in another, schedd.LeftOut.
+// json prints an ad as condor_q -json does, on one line. Attributes that are too long are named in another,
+// schedd.LeftOut.
 func (a ad) json() []byte {
 	b := []byte{'{'}
 	var cut []string

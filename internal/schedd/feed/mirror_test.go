@@ -31,7 +31,13 @@ func newSite(t *testing.T, log string) *site {
 	s := &site{t: t, log: filepath.Join(t.TempDir(), "job_queue.log")}
 	s.history = filepath.Join(filepath.Dir(s.log), "history")
 	s.write(s.log, log)
-	s.Mirror = NewMirror(Options{Spool: filepath.Dir(s.log), Owners: Owners{"robot": true}, Now: func() time.Time { return time.Unix(1000, 0) }})
+	s.Mirror = NewMirror(
+		Options{
+			Spool:  filepath.Dir(s.log),
+			Owners: Owners{"robot": true},
+			Now:    func() time.Time { return time.Unix(1000, 0) },
+		},
+	)
 	s.poll()
 	t.Cleanup(s.close)
 	return s
@@ -79,9 +85,26 @@ func sent(cluster, procs int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "105 \n101 0%d.-1 Job Machine\n", cluster)
 	for p := range procs {
-		fmt.Fprintf(&b, "101 %d.%d Job Machine\n103 %d.%d ProcId %d\n103 %d.%d JobStatus 1\n", cluster, p, cluster, p, p, cluster, p)
+		fmt.Fprintf(
+			&b,
+			"101 %d.%d Job Machine\n103 %d.%d ProcId %d\n103 %d.%d JobStatus 1\n",
+			cluster,
+			p,
+			cluster,
+			p,
+			p,
+			cluster,
+			p,
+		)
 	}
-	fmt.Fprintf(&b, "103 0%d.-1 ClusterId %d\n103 0%d.-1 Owner \"robot\"\n103 0%d.-1 HTCJobUID \"u\"\n106 \n", cluster, cluster, cluster, cluster)
+	fmt.Fprintf(
+		&b,
+		"103 0%d.-1 ClusterId %d\n103 0%d.-1 Owner \"robot\"\n103 0%d.-1 HTCJobUID \"u\"\n106 \n",
+		cluster,
+		cluster,
+		cluster,
+		cluster,
+	)
 	return b.String()
 }
 
@@ -96,7 +119,13 @@ func TestTheLogGolden(t *testing.T) {
 		require.Empty(t, s.State().Problem, file)
 		got := strings.Join(s.ask(Asked{}), "\n") + "\n"
 		require.Equal(t, string(a.Files[1].Data), got, file)
-		require.NoError(t, classad.ReadJSON(strings.NewReader("["+strings.ReplaceAll(strings.TrimSpace(got), "\n", ",")+"]"), func(classad.Ad) error { return nil }))
+		require.NoError(
+			t,
+			classad.ReadJSON(
+				strings.NewReader("["+strings.ReplaceAll(strings.TrimSpace(got), "\n", ",")+"]"),
+				func(classad.Ad) error { return nil },
+			),
+		)
 	}
 }
 
@@ -123,7 +152,11 @@ func TestAMarkOutlivesTheFileAndTheMirror(t *testing.T) {
 	changed, now, _, known := s.Changes(mark)
 	require.True(t, known)
 	require.Equal(t, []string{"1.1"}, changed)
-	require.Equal(t, []string{`{"ProcId": 1, "JobStatus": 2}`}, s.ask(Asked{After: mark, Question: schedd.Question{Attributes: "ProcId,JobStatus"}}))
+	require.Equal(
+		t,
+		[]string{`{"ProcId": 1, "JobStatus": 2}`},
+		s.ask(Asked{After: mark, Question: schedd.Question{Attributes: "ProcId,JobStatus"}}),
+	)
 
 	again := NewMirror(s.o)
 	again.poll()
@@ -134,7 +167,22 @@ func TestAMarkOutlivesTheFileAndTheMirror(t *testing.T) {
 	require.Equal(t, now, same)
 
 	// The schedd adds to the old file, writes it anew, and adds to that, before the mirror looks again.
-	s.write(s.log+".tmp", strings.Replace(head, "107 1", "107 2", 1)+strings.NewReplacer("105 \n", "", "106 \n", "").Replace(sent(1, 2))+"103 1.1 JobStatus 5\n")
+	s.write(
+		s.log+".tmp",
+		strings.Replace(
+			head,
+			"107 1",
+			"107 2",
+			1,
+		)+strings.NewReplacer(
+			"105 \n",
+			"",
+			"106 \n",
+			"",
+		).Replace(
+			sent(1, 2),
+		)+"103 1.1 JobStatus 5\n",
+	)
 	require.NoError(t, os.Rename(s.log+".tmp", s.log))
 	s.poll()
 	changed, newer, _, known := s.Changes(now)
@@ -210,8 +258,13 @@ func (s *site) queueChanges() []change {
 }
 
 func leftAd(cluster int, status string) string {
-	return fmt.Sprintf("ClusterId = %d\nProcId = 0\nHTCJobUID = \"u\"\nOwner = \"robot\"\nClaimId = \"secret\"\nJobStatus = %s\n"+
-		"*** Offset = 0 ClusterId = %d ProcId = 0 Owner = \"robot\" CompletionDate = 0\n", cluster, status, cluster)
+	return fmt.Sprintf(
+		"ClusterId = %d\nProcId = 0\nHTCJobUID = \"u\"\nOwner = \"robot\"\nClaimId = \"secret\"\nJobStatus = %s\n"+
+			"*** Offset = 0 ClusterId = %d ProcId = 0 Owner = \"robot\" CompletionDate = 0\n",
+		cluster,
+		status,
+		cluster,
+	)
 }
 
 func TestTheHistoryIsFollowedThroughItsRotation(t *testing.T) {
@@ -220,7 +273,17 @@ func TestTheHistoryIsFollowedThroughItsRotation(t *testing.T) {
 	s.write(s.history+".20260101T000000", leftAd(1, "4"))
 	s.add(s.history, leftAd(2, "3"))
 	of := func(since string, limit int) (clusters []string) {
-		return s.ask(Asked{Question: schedd.Question{Left: true, Attributes: "ClusterId", Since: since, Limit: limit, Constraint: "JobStatus > 2"}})
+		return s.ask(
+			Asked{
+				Question: schedd.Question{
+					Left:       true,
+					Attributes: "ClusterId",
+					Since:      since,
+					Limit:      limit,
+					Constraint: "JobStatus > 2",
+				},
+			},
+		)
 	}
 	require.Equal(t, []string{`{"ClusterId": 2}`, `{"ClusterId": 1}`}, of("", 0))
 	require.Equal(t, []string{`{"ClusterId": 2}`}, of("1.0", 0))
@@ -311,7 +374,14 @@ func FuzzLog(f *testing.F) {
 		for n, a := range once.jobs.ads {
 			require.GreaterOrEqual(t, len(a), 0)
 			require.False(t, slices.ContainsFunc(a, func(at attribute) bool { return private(at.shown.Value()) }), n)
-			require.NoError(t, classad.ReadJSON(bytes.NewReader(append(append([]byte("["), a.json()...), ']')), func(classad.Ad) error { return nil }), n)
+			require.NoError(
+				t,
+				classad.ReadJSON(
+					bytes.NewReader(append(append([]byte("["), a.json()...), ']')),
+					func(classad.Ad) error { return nil },
+				),
+				n,
+			)
 		}
 	})
 }

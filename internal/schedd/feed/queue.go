@@ -95,8 +95,9 @@ func readHead(r io.ReaderAt) (line string, m Mark, err error) {
 	return line, m, nil
 }
 
-// follow reads what has been added to the file since the last time. replaced: the schedd has written the file anew, or somebody has truncated or
-// replaced it: all that was added to the old one has been read, and the new one is to be loaded.
+// follow reads what has been added to the file since the last time. replaced: the schedd has written the file anew, or
+// somebody has truncated or replaced it: all that was added to the old one has been read, and the new one is to be
+// loaded.
 func (f *file) follow(q *queue) (replaced bool, err error) {
 	if f.f == nil {
 		return true, nil
@@ -137,8 +138,8 @@ func (q *queue) read(r io.ReaderAt, size int64) error {
 	return err
 }
 
-// load opens and reads a file from its beginning. What differs from the queue before is a change; what has changed is not known if that was
-// another queue.
+// load opens and reads a file from its beginning. What differs from the queue before is a change; what has changed is
+// not known if that was another queue.
 func load(path string, before *queue, owners Owners, most int) (now *queue, f file, err error) {
 	f.path = path
 	f.f, err = os.Open(path) // #nosec G304 -- the administrator names it

@@ -24,7 +24,8 @@ const (
 	opHead    op = 107 // sequence number, "CreationTimestamp", Unix seconds: the first record of a file
 )
 
-// number is that of a job; the proc of a cluster's ad is clusterAd. Other ads in the log (the header, owners, sets of jobs) are not of interest.
+// number is that of a job; the proc of a cluster's ad is clusterAd. Other ads in the log (the header, owners, sets of
+// jobs) are not of interest.
 type number struct{ cluster, proc int }
 
 const clusterAd = -1
@@ -84,12 +85,18 @@ func parseRecord(line string) (r record, err error) {
 // maxValue is the longest record, in bytes, whose value is mirrored; HTCondor takes any length.
 const maxValue = 64 << 10
 
-// readRecords calls fn with every complete record from an offset on. It stops before a line without an end and before a transaction without
-// one, which are still being written, and returns the offset of what it has not passed on. A record whose value is too long comes with cut set.
+// readRecords calls fn with every complete record from an offset on. It stops before a line without an end and before a
+// transaction without one, which are still being written, and returns the offset of what it has not passed on. A record
+// whose value is too long comes with cut set.
 //
-// What is complete is found by reading it once more before: of a transaction of 100,000 jobs nothing is kept. That passes the beginnings of all
-// lines to see.
-func readRecords(r io.ReaderAt, from, size int64, see func(line string), fn func(rec record, cut bool, after int64) error) (int64, error) {
+// What is complete is found by reading it once more before: of a transaction of 100,000 jobs nothing is kept. That
+// passes the beginnings of all lines to see.
+func readRecords(
+	r io.ReaderAt,
+	from, size int64,
+	see func(line string),
+	fn func(rec record, cut bool, after int64) error,
+) (int64, error) {
 	end, err := complete(newLineReader(r, from, size, maxSeen), see)
 	if err != nil {
 		return from, err

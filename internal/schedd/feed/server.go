@@ -48,13 +48,26 @@ type Event struct {
 // Clients are whose jobs each client may see, by the common name of its certificate.
 type Clients map[string]Owners
 
-// NewServer returns a server for clients with a certificate, which the listener's TLS checks. Every answer is read-only.
+// NewServer returns a server for clients with a certificate, which the listener's TLS checks. Every answer is
+// read-only.
 func NewServer(m *Mirror, clients Clients, log zerolog.Logger) *http.Server {
-	s := &server{mirror: m, clients: clients, log: log, answers: make(chan struct{}, maxAnswers), streams: make(chan struct{}, maxStreams)}
+	s := &server{
+		mirror:  m,
+		clients: clients,
+		log:     log,
+		answers: make(chan struct{}, maxAnswers),
+		streams: make(chan struct{}, maxStreams),
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statePath, s.allowed(s.answers, s.state))
-	mux.HandleFunc("GET "+jobsPath, s.allowed(s.answers, func(w http.ResponseWriter, r *http.Request, o Owners) { s.answer(w, r, o, false) }))
-	mux.HandleFunc("GET "+leftPath, s.allowed(s.answers, func(w http.ResponseWriter, r *http.Request, o Owners) { s.answer(w, r, o, true) }))
+	mux.HandleFunc(
+		"GET "+jobsPath,
+		s.allowed(s.answers, func(w http.ResponseWriter, r *http.Request, o Owners) { s.answer(w, r, o, false) }),
+	)
+	mux.HandleFunc(
+		"GET "+leftPath,
+		s.allowed(s.answers, func(w http.ResponseWriter, r *http.Request, o Owners) { s.answer(w, r, o, true) }),
+	)
 	mux.HandleFunc("GET "+changesPath, s.allowed(s.streams, s.changes))
 	return &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
@@ -80,8 +93,20 @@ func (s *server) allowed(room chan struct{}, answer func(http.ResponseWriter, *h
 		name := r.TLS.PeerCertificates[0].Subject.CommonName
 		owners, known := s.clients[name]
 		if !known {
-			s.log.Warn().Str("client", name).Str("address", r.RemoteAddr).Msg("a client whose certificate is good, but that --allow does not name")
-			http.Error(w, fmt.Sprintf("--allow of htcd feed does not name %q, which is the common name of your certificate", name), http.StatusForbidden)
+			s.log.Warn().Str(
+				"client",
+				name,
+			).Str(
+				"address",
+				r.RemoteAddr,
+			).Msg(
+				"a client whose certificate is good, but that --allow does not name",
+			)
+			http.Error(
+				w,
+				fmt.Sprintf("--allow of htcd feed does not name %q, which is the common name of your certificate", name),
+				http.StatusForbidden,
+			)
 			return
 		}
 		select {

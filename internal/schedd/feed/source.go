@@ -20,12 +20,24 @@ func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string
 }
 
 // Changed is schedd.Client's.
-func (s Source) Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+func (s Source) Changed(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	p schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	return s.Jobs.Changed(ctx, id, constraint, p, fn)
 }
 
 // History is schedd.Client's.
-func (s Source) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (s Source) History(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	return s.Jobs.History(ctx, id, constraint, b, fn)
 }
 

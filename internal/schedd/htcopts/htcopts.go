@@ -35,11 +35,13 @@ var known = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// reserved matches names, in lower case, of which HTCondor or a common configuration of it makes more: of machines and their
-// attributes, of containers, of hooks and credentials, and its own.
-var reserved = regexp.MustCompile(`^(_|htc(job|workflow|pool|node)|machineattr|singularity|apptainer|docker|container|` +
-	`oauth|x509|hook|jobhook|system_|vm_|ec2|gce|azure|grid|dagman|transform|transfer|remote_|last|periodic|onexit)|` +
-	`_containerport$|hook`)
+// reserved matches names, in lower case, of which HTCondor or a common configuration of it makes more: of machines and
+// their attributes, of containers, of hooks and credentials, and its own.
+var reserved = regexp.MustCompile(
+	`^(_|htc(job|workflow|pool|node)|machineattr|singularity|apptainer|docker|container|` +
+		`oauth|x509|hook|jobhook|system_|vm_|ec2|gce|azure|grid|dagman|transform|transfer|remote_|last|periodic|onexit)|` +
+		`_containerport$|hook`,
+)
 
 // Matches reports whether one of these patterns, in which * and ? stand for what they do in a shell, stands for an
 // attribute that HTCondor itself does not know: those that it acts upon no pattern gives away.

@@ -16,9 +16,9 @@ type times struct {
 
 const flagRenewable = 1 << 23
 
-// readCache finds the ticket-granting ticket of a cache file. It reads the format itself instead of running klist, whose
-// dates have two-digit years in an order of their own: version 4 is documented (MIT krb5, "Credential cache file format") and
-// unchanged since 1996.
+// readCache finds the ticket-granting ticket of a cache file. It reads the format itself instead of running klist,
+// whose dates have two-digit years in an order of their own: version 4 is documented (MIT krb5, "Credential cache file
+// format") and unchanged since 1996.
 func readCache(name string) (times, error) {
 	b, err := contentOf(name)
 	if err != nil {

@@ -20,7 +20,15 @@ const (
 	RealmNotAllowed       // the account is of a realm whose KDCs htcd does not ask
 )
 
-var kindNames = [...]string{"Unknown", "InvalidCredential", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "RealmNotAllowed"}
+var kindNames = [...]string{
+	"Unknown",
+	"InvalidCredential",
+	"BadPassword",
+	"UnknownPrincipal",
+	"AccountExpired",
+	"KDCUnreachable",
+	"RealmNotAllowed",
+}
 
 // String returns a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }
@@ -41,11 +49,31 @@ var rules = []struct {
 	kind  Kind
 	words []string
 }{
-	{KDCUnreachable, []string{"Cannot contact any KDC", "Cannot find KDC", "Cannot resolve", "Connection refused", "Connection timed out"}},
+	{
+		KDCUnreachable,
+		[]string{"Cannot contact any KDC", "Cannot find KDC", "Cannot resolve", "Connection refused", "Connection timed out"},
+	},
 	{UnknownPrincipal, []string{"not found in Kerberos database"}},
 	{Expired, []string{"credentials have been revoked", "has expired", "locked", "Password expired"}},
-	{BadPassword, []string{"Password incorrect", "Preauthentication failed", "Decrypt integrity check failed", "no suitable keys", "Cryptosystem internal error"}},
-	{Invalid, []string{"Malformed representation of principal", "Configuration file does not specify default realm", "Unsupported key table format", "Bad format in keytab"}},
+	{
+		BadPassword,
+		[]string{
+			"Password incorrect",
+			"Preauthentication failed",
+			"Decrypt integrity check failed",
+			"no suitable keys",
+			"Cryptosystem internal error",
+		},
+	},
+	{
+		Invalid,
+		[]string{
+			"Malformed representation of principal",
+			"Configuration file does not specify default realm",
+			"Unsupported key table format",
+			"Bad format in keytab",
+		},
+	},
 }
 
 // explain returns the error for a failed kinit.

@@ -34,12 +34,13 @@ type Options struct {
 const (
 	defaultTimeout = 15 * time.Second
 
-	// minLeft is the validity a ticket must have left to be handed out: the longest command that begins with it should also end
-	// with it.
+	// minLeft is the validity a ticket must have left to be handed out: the longest command that begins with it should
+	// also end with it.
 	minLeft = 2 * time.Minute
 
-	// The pauses after a refusal, or without a KDC, before the next kinit with the same credential. A KDC may lock an account
-	// after a few wrong passwords within half an hour or so: each further time the same one is refused, the pause quadruples.
+	// The pauses after a refusal, or without a KDC, before the next kinit with the same credential. A KDC may lock an
+	// account after a few wrong passwords within half an hour or so: each further time the same one is refused, the
+	// pause quadruples.
 	pauseRefused     = time.Minute
 	pauseRefusedMost = time.Hour
 	pauseUnreachable = 10 * time.Second

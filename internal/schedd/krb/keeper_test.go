@@ -60,8 +60,8 @@ func cacheFile(start, end, renew time.Time, renewable bool) []byte {
 	return b
 }
 
-// bench is a keeper whose kinit is a script that takes its next cache from a file "next", or fails with the words in a file
-// "fail".
+// bench is a keeper whose kinit is a script that takes its next cache from a file "next", or fails with the words in a
+// file "fail".
 type bench struct {
 	*Keeper
 	dir string
@@ -72,8 +72,17 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
-	b.Keeper = New(Options{BinDir: b.dir, Dir: filepath.Join(b.dir, "tickets"), Krb5Config: filepath.Join(b.dir, "krb5.conf"), Lifetime: time.Hour, Renewable: 24 * time.Hour,
-		Timeout: 20 * time.Second, Now: func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now }})
+	b.Keeper = New(
+		Options{
+			BinDir:     b.dir,
+			Dir:        filepath.Join(b.dir, "tickets"),
+			Krb5Config: filepath.Join(b.dir, "krb5.conf"),
+			Lifetime:   time.Hour,
+			Renewable:  24 * time.Hour,
+			Timeout:    20 * time.Second,
+			Now:        func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now },
+		},
+	)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	programtest.Write(t, filepath.Join(b.dir, "kinit"), `#!/bin/sh
 here=${0%/*}

@@ -20,8 +20,8 @@ type profile struct {
 // mostIncludes bounds how deep files may include each other.
 const mostIncludes = 16
 
-// readProfile reads krb5.conf as MIT krb5 does (krb5.conf(5)): several files if the path has colons, of which some may be missing, and
-// what they include. A value that is there twice counts where it is first.
+// readProfile reads krb5.conf as MIT krb5 does (krb5.conf(5)): several files if the path has colons, of which some may
+// be missing, and what they include. A value that is there twice counts where it is first.
 func readProfile(path string) (profile, error) {
 	p := profile{realms: map[string]bool{}}
 	var missing error

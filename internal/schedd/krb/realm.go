@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// refuse returns why no ticket is asked for with a credential: whoever writes a Secret chooses the realm, and kinit would look up the
-// KDC of any realm in the DNS and talk to it.
+// refuse returns why no ticket is asked for with a credential: whoever writes a Secret chooses the realm, and kinit
+// would look up the KDC of any realm in the DNS and talk to it.
 func (k *Keeper) refuse(cred Credential) *Error {
 	_, realm, named := strings.Cut(cred.Username, "@")
 	allowed, from := k.o.Realms, "--realms"
@@ -17,7 +17,10 @@ func (k *Keeper) refuse(cred Credential) *Error {
 		case err != nil:
 			return &Error{Unknown, "krb5.conf, which names the realms that accounts may be of: " + err.Error()}
 		case !named && p.defaultRealm == "":
-			return &Error{Invalid, fmt.Sprintf("the username %.100q has no realm, and krb5.conf no default_realm: write user@REALM", cred.Username)}
+			return &Error{
+				Invalid,
+				fmt.Sprintf("the username %.100q has no realm, and krb5.conf no default_realm: write user@REALM", cred.Username),
+			}
 		case !named:
 			realm = p.defaultRealm
 		}
@@ -28,8 +31,16 @@ func (k *Keeper) refuse(cred Credential) *Error {
 	if slices.Contains(allowed, realm) {
 		return nil
 	}
-	return &Error{RealmNotAllowed, fmt.Sprintf("the account %.100q is of the realm %.100q, and htcd asks only KDCs of the realms in %s: %s; an administrator can list others with --realms",
-		cred.Username, realm, from, list(allowed))}
+	return &Error{
+		RealmNotAllowed,
+		fmt.Sprintf(
+			"the account %.100q is of the realm %.100q, and htcd asks only KDCs of the realms in %s: %s; an administrator can list others with --realms",
+			cred.Username,
+			realm,
+			from,
+			list(allowed),
+		),
+	}
 }
 
 // list names realms, as far as a message has room for them.

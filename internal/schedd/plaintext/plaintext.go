@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Lines replaces what would change how a text is shown: a control character becomes its picture, ESC ␛, and one that cannot be seen, or
-// turns the direction of writing, �, as does a byte that is no UTF-8. Line ends and tabs stay.
+// Lines replaces what would change how a text is shown: a control character becomes its picture, ESC ␛, and one that
+// cannot be seen, or turns the direction of writing, �, as does a byte that is no UTF-8. Line ends and tabs stay.
 func Lines(text string) string {
 	if isPlain(text) {
 		return text
@@ -20,7 +20,12 @@ func Lines(text string) string {
 			return '␀' + c
 		case c == 0x7f:
 			return '␡'
-		case c >= 0x80 && c < 0xa0, c >= 0x200b && c <= 0x200f, c >= 0x2028 && c <= 0x202e, c >= 0x2060 && c <= 0x2069, c == 0xfeff, c == 0x61c:
+		case c >= 0x80 && c < 0xa0,
+			c >= 0x200b && c <= 0x200f,
+			c >= 0x2028 && c <= 0x202e,
+			c >= 0x2060 && c <= 0x2069,
+			c == 0xfeff,
+			c == 0x61c:
 			return utf8.RuneError
 		}
 		return c

@@ -15,8 +15,8 @@ type Dir struct {
 	lock *os.File
 }
 
-// Make creates a directory below parent, which is created if necessary, both with mode 0700. It removes directories whose
-// lock nobody holds: their processes have died.
+// Make creates a directory below parent, which is created if necessary, both with mode 0700. It removes directories
+// whose lock nobody holds: their processes have died.
 func Make(parent string) (*Dir, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err

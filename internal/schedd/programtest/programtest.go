@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Write writes a program, such as a script with its first line. A program that any process has open for writing cannot be started
-// (ETXTBSY, execve(2)), and a process that another goroutine starts meanwhile would have it open: so none is started meanwhile.
+// Write writes a program, such as a script with its first line. A program that any process has open for writing cannot
+// be started (ETXTBSY, execve(2)), and a process that another goroutine starts meanwhile would have it open: so none is
+// started meanwhile.
 func Write(t *testing.T, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()

@@ -42,7 +42,13 @@ func (s *Schedd) Daemon(ctx context.Context, _ schedd.Identity) (schedd.Daemon, 
 }
 
 // Changed implements condor_q for jobs that have changed.
-func (s *Schedd) Changed(ctx context.Context, _ schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+func (s *Schedd) Changed(
+	ctx context.Context,
+	_ schedd.Identity,
+	constraint string,
+	p schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	if f := s.call(ctx, Changed); f.Err != nil {
 		return f.Err
 	}

@@ -88,7 +88,12 @@ func (s *Schedd) make() {
 }
 
 // Factories implements condor_q -factory: one is there until all of its jobs have left the queue.
-func (s *Schedd) Factories(ctx context.Context, _ schedd.Identity, constraint string, fn func(schedd.Factory) error) error {
+func (s *Schedd) Factories(
+	ctx context.Context,
+	_ schedd.Identity,
+	constraint string,
+	fn func(schedd.Factory) error,
+) error {
 	if f := s.call(ctx, Factories); f.Err != nil {
 		return f.Err
 	}
@@ -148,5 +153,6 @@ func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ schedd.Tag
 
 // there reports whether a factory is in the queue: until all of its jobs have left it.
 func (s *Schedd) there(f *factory) bool {
-	return f.Open && (f.Next < f.All || slices.ContainsFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == f.Cluster }))
+	return f.Open &&
+		(f.Next < f.All || slices.ContainsFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == f.Cluster }))
 }

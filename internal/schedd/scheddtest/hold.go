@@ -50,7 +50,12 @@ func (s *Schedd) pause(constraint, reason string) {
 	}
 }
 
-func (s *Schedd) change(ctx context.Context, id schedd.Identity, name, constraint string, one func(*schedd.Job) bool) error {
+func (s *Schedd) change(
+	ctx context.Context,
+	id schedd.Identity,
+	name, constraint string,
+	one func(*schedd.Job) bool,
+) error {
 	f := s.call(ctx, name)
 	if f.Err != nil && !f.After {
 		return f.Err

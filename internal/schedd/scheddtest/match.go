@@ -35,8 +35,20 @@ func ad(j schedd.Job) classad.Ad {
 		return classad.Attr{Name: name, Value: classad.IntValue(int64(i))}
 	}
 	s := func(name, s string) classad.Attr { return classad.Attr{Name: name, Value: classad.StringValue(s)} }
-	a := classad.Ad{n("ClusterId", j.Cluster), n("ProcId", j.Proc), n("JobStatus", int(j.Status)), n("LastJobStatus", int(j.LastStatus)),
-		n("HoldReasonCode", j.HoldReasonCode), n("HoldReasonSubCode", j.HoldReasonSubCode), n("QDate", int(j.QDate)), n("EnteredCurrentStatus", int(j.EnteredCurrentStatus)), s("Owner", j.Owner)}
+	a := classad.Ad{
+		n("ClusterId", j.Cluster),
+		n("ProcId", j.Proc),
+		n("JobStatus", int(j.Status)),
+		n("LastJobStatus", int(j.LastStatus)),
+		n(
+			"HoldReasonCode",
+			j.HoldReasonCode,
+		),
+		n("HoldReasonSubCode", j.HoldReasonSubCode),
+		n("QDate", int(j.QDate)),
+		n("EnteredCurrentStatus", int(j.EnteredCurrentStatus)),
+		s("Owner", j.Owner),
+	}
 	if j.StageInFinish != 0 {
 		a = append(a, n("StageInFinish", int(j.StageInFinish)))
 	}
@@ -44,7 +56,13 @@ func ad(j schedd.Job) classad.Ad {
 		a = append(a, n("HTCJobProc", *j.Own))
 	}
 	if t := j.Tag; t.UID != "" {
-		a = append(a, s("HTCJobUID", t.UID), n("HTCJobAttempt", t.Attempt), s("HTCJobNamespace", t.Namespace), s("HTCJobName", t.Name))
+		a = append(
+			a,
+			s("HTCJobUID", t.UID),
+			n("HTCJobAttempt", t.Attempt),
+			s("HTCJobNamespace", t.Namespace),
+			s("HTCJobName", t.Name),
+		)
 	}
 	if t := j.Node; t.UID != "" {
 		a = append(a, s("HTCWorkflowUID", t.UID), n("HTCWorkflowDAG", t.DAG), n("HTCNode", t.Number))

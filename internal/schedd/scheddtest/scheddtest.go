@@ -1,5 +1,5 @@
-// Package scheddtest provides an in-memory schedd for testing users of schedd.Client. It has the same methods; the test plays
-// the pool: it starts, ends, holds and loses jobs, and makes commands fail.
+// Package scheddtest provides an in-memory schedd for testing users of schedd.Client. It has the same methods; the test
+// plays the pool: it starts, ends, holds and loses jobs, and makes commands fail.
 package scheddtest
 
 import (
@@ -37,8 +37,8 @@ type Schedd struct {
 	factories map[int]*factory // by the clusters of their launchers
 }
 
-// Fault makes one call of a command fail. With After, the command takes effect first, like a condor_submit killed after the
-// schedd had everything.
+// Fault makes one call of a command fail. With After, the command takes effect first, like a condor_submit killed after
+// the schedd had everything.
 type Fault struct {
 	Err   error
 	After bool
@@ -48,7 +48,15 @@ type Fault struct {
 
 // New returns an empty schedd whose next cluster is 1.
 func New() *Schedd {
-	return &Schedd{now: time.Now, next: 1, started: time.Now().Unix(), faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}, factories: map[int]*factory{}}
+	return &Schedd{
+		now:       time.Now,
+		next:      1,
+		started:   time.Now().Unix(),
+		faults:    map[string][]Fault{},
+		calls:     map[string]int{},
+		maxJobs:   map[int]int{},
+		factories: map[int]*factory{},
+	}
 }
 
 // Names of the commands for Fail and Calls.
@@ -323,7 +331,13 @@ func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []strin
 }
 
 // History implements condor_history, newest first.
-func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (s *Schedd) History(
+	ctx context.Context,
+	_ schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
 	}
@@ -345,17 +359,34 @@ func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint stri
 }
 
 // QueueNodes is Queue: the Node of a job is what Put gave it.
-func (s *Schedd) QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (s *Schedd) QueueNodes(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	fn func(schedd.Job) error,
+) error {
 	return s.Queue(ctx, id, constraint, fn)
 }
 
 // ChangedNodes is Changed for nodes.
-func (s *Schedd) ChangedNodes(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+func (s *Schedd) ChangedNodes(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	p schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	return s.Changed(ctx, id, constraint, p, fn)
 }
 
 // HistoryNodes is History for nodes.
-func (s *Schedd) HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (s *Schedd) HistoryNodes(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	return s.History(ctx, id, constraint, b, fn)
 }
 
@@ -370,8 +401,8 @@ func account(id schedd.Identity) string {
 	return id.CCache
 }
 
-// Remove moves the matching jobs to the history as condor_rm does: only those of the same account, silently passing over the
-// others.
+// Remove moves the matching jobs to the history as condor_rm does: only those of the same account, silently passing
+// over the others.
 func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	f := s.call(ctx, Remove)
 	if f.Err != nil && !f.After {

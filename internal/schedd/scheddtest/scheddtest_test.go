@@ -44,12 +44,24 @@ func TestTheConversation(t *testing.T) {
 	require.NoError(t, s.Remove(ctx, id, schedd.UIDConstraint("u"), "enough"))
 	require.Empty(t, ask(""))
 	var gone []schedd.Job
-	require.NoError(t, s.History(ctx, id, "", schedd.HistoryBounds{}, func(j schedd.Job) error { gone = append(gone, j); return nil }))
+	require.NoError(
+		t,
+		s.History(ctx, id, "", schedd.HistoryBounds{}, func(j schedd.Job) error { gone = append(gone, j); return nil }),
+	)
 	require.Len(t, gone, 2)
 	require.Equal(t, "enough (by user robot)", gone[0].Outcome().Message)
 	require.Equal(t, 7, *gone[1].Outcome().ExitCode)
 	gone = nil
-	require.NoError(t, s.History(ctx, id, "", schedd.HistoryBounds{Since: "1.0"}, func(j schedd.Job) error { gone = append(gone, j); return nil }))
+	require.NoError(
+		t,
+		s.History(
+			ctx,
+			id,
+			"",
+			schedd.HistoryBounds{Since: "1.0"},
+			func(j schedd.Job) error { gone = append(gone, j); return nil },
+		),
+	)
 	require.Len(t, gone, 1)
 }
 

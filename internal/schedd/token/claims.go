@@ -127,9 +127,15 @@ func (c claims) String() string {
 }
 
 func invalid(format string, args ...any) error {
-	return &Error{Invalid, "the token is not one of HTCondor's: " + fmt.Sprintf(format, args...) + "; make one with condor_token_create"}
+	return &Error{
+		Invalid,
+		"the token is not one of HTCondor's: " + fmt.Sprintf(format, args...) + "; make one with condor_token_create",
+	}
 }
 
 func unusable(format string, args ...any) error {
-	return &Error{Invalid, "the SciToken cannot be used: " + fmt.Sprintf(format, args...) + "; get another from its issuer"}
+	return &Error{
+		Invalid,
+		"the SciToken cannot be used: " + fmt.Sprintf(format, args...) + "; get another from its issuer",
+	}
 }

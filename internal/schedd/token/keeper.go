@@ -117,8 +117,8 @@ func (k *Keeper) forget(now time.Time) {
 	}
 }
 
-// write puts a token into its directory unless it is there already; somebody may have emptied the directory. Tools never see
-// an incomplete file.
+// write puts a token into its directory unless it is there already; somebody may have emptied the directory. Tools
+// never see an incomplete file.
 func write(dir, text string) error {
 	file := filepath.Join(dir, fileName)
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {

@@ -150,7 +150,10 @@ func TestTokensThatCannotWorkAreRefusedWithoutBeingShown(t *testing.T) {
 
 // scitoken returns the token of an issuer that is not the pool.
 func scitoken(claims string) string {
-	return made(`{"alg":"ES256","kid":"key"}`, `{"iss":"https://issuer.example.org/x","sub":"0b1c","exp":1800000600`+claims+`}`)
+	return made(
+		`{"alg":"ES256","kid":"key"}`,
+		`{"iss":"https://issuer.example.org/x","sub":"0b1c","exp":1800000600`+claims+`}`,
+	)
 }
 
 func TestATokenOfAnotherIssuerIsASciToken(t *testing.T) {
@@ -158,7 +161,11 @@ func TestATokenOfAnotherIssuerIsASciToken(t *testing.T) {
 	got, err := b.Token(scitoken(`,"aud":["https://a","https://b"],"scope":"compute.read"`))
 	require.NoError(t, err)
 	require.Equal(t, "0b1c by https://issuer.example.org/x", got.Whose)
-	require.Equal(t, `iss "https://issuer.example.org/x", sub "0b1c", aud ["https://a","https://b"], scope "compute.read"`, got.Claims)
+	require.Equal(
+		t,
+		`iss "https://issuer.example.org/x", sub "0b1c", aud ["https://a","https://b"], scope "compute.read"`,
+		got.Claims,
+	)
 	require.FileExists(t, got.File)
 	require.Equal(t, b.now.Add(10*time.Minute), got.Expires)
 	got, err = b.Token(scitoken(`,"aud":"` + strings.Repeat("a", 1000) + `"`))

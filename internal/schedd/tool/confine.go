@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a confined thread and its tool may not do outside Command.Writes, by the version of Landlock that introduced each
-// right. Reading is not among them.
+// What a confined thread and its tool may not do outside Command.Writes, by the version of Landlock that introduced
+// each right. Reading is not among them.
 const (
 	writesOf1 = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
@@ -33,7 +33,8 @@ var landlock = sync.OnceValue(func() int {
 // Confined reports whether the kernel can restrict a tool to Command.Writes.
 func Confined() bool { return landlock() > 0 }
 
-// confine permanently restricts this thread, and what it starts, to writing the given paths. Without Landlock it does nothing.
+// confine permanently restricts this thread, and what it starts, to writing the given paths. Without Landlock it does
+// nothing.
 func confine(writes []string) error {
 	if !Confined() {
 		return nil
@@ -46,7 +47,12 @@ func confine(writes []string) error {
 		handled |= writesOf3
 	}
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: handled}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), unsafe.Sizeof(rules.Handled_access_fs), 0) // #nosec G103 -- as the system call wants it
+	fd, _, errno := unix.Syscall(
+		unix.SYS_LANDLOCK_CREATE_RULESET,
+		uintptr(unsafe.Pointer(&rules)), // #nosec G103 -- as the system call wants it
+		unsafe.Sizeof(rules.Handled_access_fs),
+		0,
+	)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
@@ -83,8 +89,19 @@ func allow(ruleset int, handled uint64, path string) error {
 	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
 		handled &= ofFiles
 	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: handled, Parent_fd: int32(at)}                                                                  // #nosec G115 -- a file descriptor
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(ruleset), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0) // #nosec G103 -- as the system call wants it
+	rule := unix.LandlockPathBeneathAttr{
+		Allowed_access: handled,
+		Parent_fd:      int32(at), // #nosec G115 -- a file descriptor
+	}
+	_, _, errno := unix.Syscall6(
+		unix.SYS_LANDLOCK_ADD_RULE,
+		uintptr(ruleset),
+		unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), // #nosec G103 -- as the system call wants it
+		0,
+		0,
+		0,
+	)
 	if errno != 0 {
 		return fmt.Errorf("landlock_add_rule %s: %w", path, errno)
 	}

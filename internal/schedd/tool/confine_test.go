@@ -27,7 +27,13 @@ mv `+other+`/ledger `+mine+`/ledger && exit 6
 true > `+other+`/ledger && exit 7
 exit 0
 `), 0o700))
-	require.NoError(t, Run(t.Context(), Command{Name: "writer", BinDir: bin, Timeout: 20 * time.Second, Writes: []string{mine, "/dev/null", "/nonexistent"}}))
+	require.NoError(
+		t,
+		Run(
+			t.Context(),
+			Command{Name: "writer", BinDir: bin, Timeout: 20 * time.Second, Writes: []string{mine, "/dev/null", "/nonexistent"}},
+		),
+	)
 	text, err := os.ReadFile(filepath.Join(other, "ledger"))
 	require.NoError(t, err)
 	require.Equal(t, "whole", string(text))

@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tools that run at a time have one share of the container's memory together: the kernel would end the whole container if each of them had it.
-// One that runs alone may have all of it. While there are several, it is divided again and again.
+// Tools that run at a time have one share of the container's memory together: the kernel would end the whole container
+// if each of them had it. One that runs alone may have all of it. While there are several, it is divided again and
+// again.
 
 const (
-	// least is what a tool may have in any case, so that one whose memory grows keeps no other from its work: condor_q of a few jobs needs 3 MiB.
+	// least is what a tool may have in any case, so that one whose memory grows keeps no other from its work: condor_q
+	// of a few jobs needs 3 MiB.
 	least = 32 << 20
 	// pause is how long a division holds.
 	pause = 100 * time.Millisecond
@@ -40,9 +42,10 @@ type division struct {
 
 var running = division{most: memory}
 
-// limit bounds the memory of a tool that was just started until the function that it returns is called. A limit of this process's own
-// would be inherited, but hold for this process, too, and Go sets none between fork and exec. It is not too late: the kernel compares all
-// that the tool has with its limit whenever it wants more, and the tool has started none of its own processes yet.
+// limit bounds the memory of a tool that was just started until the function that it returns is called. A limit of this
+// process's own would be inherited, but hold for this process, too, and Go sets none between fork and exec. It is not
+// too late: the kernel compares all that the tool has with its limit whenever it wants more, and the tool has started
+// none of its own processes yet.
 func (d *division) limit(pid int, most uint64) (ended func()) {
 	l := &limited{pid: pid, most: most, now: math.MaxUint64}
 	d.mu.Lock()
@@ -94,8 +97,9 @@ func (d *division) divide() {
 	}
 }
 
-// divided returns what each of several tools may have, by what they have: that, and of what is left the first, which started first, half
-// until the next time, the second half of the rest, and so on. The last one may have all that is left then.
+// divided returns what each of several tools may have, by what they have: that, and of what is left the first, which
+// started first, half until the next time, the second half of the rest, and so on. The last one may have all that is
+// left then.
 func divided(most uint64, used []uint64) []uint64 {
 	rest := most
 	for _, n := range used {

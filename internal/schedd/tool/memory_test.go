@@ -58,7 +58,11 @@ func TestAToolThatWantsTooMuchMemoryEndsInWords(t *testing.T) {
 	var f *Failure
 	require.ErrorAs(t, Run(t.Context(), allocating(1024)), &f)
 	require.Equal(t, Exited, f.Cause)
-	require.Contains(t, f.Words, "it needed more memory than was left of the 512 MiB that the tools running at a time may have here, 5/8 of the container's but at least 640 MiB: ")
+	require.Contains(
+		t,
+		f.Words,
+		"it needed more memory than was left of the 512 MiB that the tools running at a time may have here, 5/8 of the container's but at least 640 MiB: ",
+	)
 	require.Contains(t, f.Words, "cannot allocate memory")
 }
 

@@ -36,8 +36,8 @@ type Command struct {
 	Timeout time.Duration
 	// Memory is how many bytes of memory of its own the tool may have at most; 0: what is left of that for all tools.
 	Memory uint64
-	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if the
-	// kernel can enforce that (see Confined); empty: whatever this process may.
+	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if
+	// the kernel can enforce that (see Confined); empty: whatever this process may.
 	Writes []string
 	// Read is given the standard output; nil discards it. If it returns an error, the tool is killed.
 	Read func(io.Reader) error
@@ -108,7 +108,10 @@ func run(parent context.Context, c Command) error {
 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	x := exec.CommandContext(ctx, path, c.Args...) // #nosec G204 -- starting tools is what this package is for; no shell reads the arguments
+	x := exec.CommandContext(
+		ctx,
+		path,
+		c.Args...) // #nosec G204 -- starting tools is what this package is for; no shell reads the arguments
 	x.Dir = c.Dir
 	if x.Dir == "" {
 		x.Dir = "/"
@@ -165,7 +168,10 @@ func run(parent context.Context, c Command) error {
 	case parent.Err() != nil:
 		f.Cause, f.Err, f.Words = Interrupted, parent.Err(), "interrupted: "+parent.Err().Error()
 	case timedOut:
-		f.Cause, f.Err, f.Words = TimedOut, context.DeadlineExceeded, fmt.Sprintf("no answer within %s; it was killed", c.Timeout)
+		f.Cause, f.Err, f.Words = TimedOut, context.DeadlineExceeded, fmt.Sprintf(
+			"no answer within %s; it was killed",
+			c.Timeout,
+		)
 	case readErr != nil:
 		f.Cause, f.Err = ReaderFailed, readErr
 	default:

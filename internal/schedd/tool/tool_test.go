@@ -115,7 +115,8 @@ func TestAToolIsKilledBeforeItsParentsDeathIsKnown(t *testing.T) {
 	}
 }
 
-// begin starts the helper process and returns it, the pid of its tool, and the file that makes it execute another program.
+// begin starts the helper process and returns it, the pid of its tool, and the file that makes it execute another
+// program.
 func begin(t *testing.T) (parent *exec.Cmd, pid, anew string) {
 	t.Helper()
 	file, anew := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "anew")
@@ -141,7 +142,8 @@ func dead(t *testing.T, pid string) bool {
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
-// ending reports whether a process is dead or about to be: the kernel takes it apart (PF_EXITING, among the flags in its stat).
+// ending reports whether a process is dead or about to be: the kernel takes it apart (PF_EXITING, among the flags in
+// its stat).
 func ending(t *testing.T, pid string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")

@@ -10,9 +10,9 @@ import (
 // Fits is the advice when there is nothing to change.
 const Fits = "What the jobs asked for fits what they used."
 
-// advice says what to ask for next time: a fifth more than the job that used most. A request that is at most a third too large
-// stays, as the next jobs may differ by as much. Less disk is never advised: HTCondor looks at it now and then, and what a job has
-// written and removed in between it has not seen.
+// advice says what to ask for next time: a fifth more than the job that used most. A request that is at most a third
+// too large stays, as the next jobs may differ by as much. Less disk is never advised: HTCondor looks at it now and
+// then, and what a job has written and removed in between it has not seen.
 func (t *Tally) advice() string {
 	var all []string
 	add := func(name string, r resourceTally, need int64, quantity func(int64) resource.Quantity, less bool) {
@@ -20,9 +20,15 @@ func (t *Tally) advice() string {
 		switch {
 		case r.asked == 0 || r.worst == 0:
 		case r.worst > r.asked && need > r.asked:
-			all = append(all, fmt.Sprintf("%s: %s instead of %s, as job %d used %s", name, str(quantity(need)), &asked, r.proc, &most))
+			all = append(
+				all,
+				fmt.Sprintf("%s: %s instead of %s, as job %d used %s", name, str(quantity(need)), &asked, r.proc, &most),
+			)
 		case less && need <= r.asked-r.asked/4:
-			all = append(all, fmt.Sprintf("%s: %s instead of %s, as no job used more than %s", name, str(quantity(need)), &asked, &most))
+			all = append(
+				all,
+				fmt.Sprintf("%s: %s instead of %s, as no job used more than %s", name, str(quantity(need)), &asked, &most),
+			)
 		}
 	}
 	add("cpus", t.cpu, wholeCores(t.cpu.worst), cores, true)
@@ -39,8 +45,8 @@ func str(q resource.Quantity) string { return q.String() }
 // wholeCores returns the cores to ask for, in thousandths. A tenth of a core more than a whole number is noise.
 func wholeCores(used int64) int64 { return max((used+899)/1000, 1) * 1000 }
 
-// rounded adds a fifth, and rounds up to a number that people write: 64, 128, 192 ... MiB, from 1 GiB on steps of 256 MiB, and so on; mebi is 1 MiB in
-// the unit of used.
+// rounded adds a fifth, and rounds up to a number that people write: 64, 128, 192 ... MiB, from 1 GiB on steps of 256
+// MiB, and so on; mebi is 1 MiB in the unit of used.
 func rounded(used, mebi int64) int64 {
 	need := used + used/5
 	step := 64 * mebi

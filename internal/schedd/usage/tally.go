@@ -55,7 +55,9 @@ func (r *resourceTally) of(quantity func(int64) resource.Quantity) *v1alpha1.Use
 	}
 	slices.Sort(r.used)
 	used := &v1alpha1.Used{
-		Median: quantity(r.used[(len(r.used)-1)/2]), Worst: quantity(r.worst), WorstProc: int32(r.proc), // #nosec G115 -- below 100,000
+		Median: quantity(
+			r.used[(len(r.used)-1)/2],
+		), Worst: quantity(r.worst), WorstProc: int32(r.proc), // #nosec G115 -- below 100,000
 	}
 	if r.asked > 0 {
 		used.Requested = new(quantity(r.asked))

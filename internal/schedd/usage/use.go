@@ -44,8 +44,8 @@ func Parse(text string) Use {
 	return u
 }
 
-// Most is the largest number of a Use. The owner of a job can write any number into its ad; multiplied by the size of its unit, this one
-// still fits into 64 bits.
+// Most is the largest number of a Use. The owner of a job can write any number into its ad; multiplied by the size of
+// its unit, this one still fits into 64 bits.
 const Most = 1 << 40
 
 // cores returns how many cores it kept busy on average, in thousandths.

@@ -40,11 +40,18 @@ func discovery() map[string]any {
 	listed := group
 	listed.TypeMeta = metav1.TypeMeta{}
 	return map[string]any{
-		"/apis":                          metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{listed}},
+		"/apis": metav1.APIGroupList{
+			TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+			Groups:   []metav1.APIGroup{listed},
+		},
 		"/apis/" + GroupVersion.Group:    group,
 		"/apis/" + GroupVersion.String(): resources,
-		"/openapi/v2":                    map[string]any{"swagger": "2.0", "info": map[string]string{"title": "htcd", "version": "v1alpha1"}, "paths": map[string]any{}},
-		"/openapi/v3":                    map[string]any{"paths": map[string]any{}},
+		"/openapi/v2": map[string]any{
+			"swagger": "2.0",
+			"info":    map[string]string{"title": "htcd", "version": "v1alpha1"},
+			"paths":   map[string]any{},
+		},
+		"/openapi/v3": map[string]any{"paths": map[string]any{}},
 	}
 }
 

@@ -25,7 +25,8 @@ type Streams struct {
 	Sizes          <-chan Size
 }
 
-// Command is what a user runs in the container of a job, or of a workflow's node, or the port there that he connects to.
+// Command is what a user runs in the container of a job, or of a workflow's node, or the port there that he connects
+// to.
 type Command struct {
 	Query
 	Words []string
@@ -41,52 +42,56 @@ func (e ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
 // Shells runs commands in jobs' containers.
 type Shells interface {
-	// Authorize returns nil if the user may. The apiserver has only asked for the verb get, with which each WebSocket begins.
+	// Authorize returns nil if the user may. The apiserver has only asked for the verb get, with which each WebSocket
+	// begins.
 	Authorize(ctx context.Context, user authenticationv1.UserInfo, q Query) error
 	// Begin returns what runs the command; its error is nil, an ExitError, or says why it could not be run to its end.
 	Begin(ctx context.Context, c Command) (run func(ctx context.Context, s Streams) error, err error)
 }
 
-// serveExec answers exec of a job, and of a node of a workflow, as that of a Pod is answered: v5.channel.k8s.io. With port in the place of command, standard input
-// and output are a connection to that port.
+// serveExec answers exec of a job, and of a node of a workflow, as that of a Pod is answered: v5.channel.k8s.io. With
+// port in the place of command, standard input and output are a connection to that port.
 func serveExec(mux *http.ServeMux, shells Shells, proxy *FrontProxy, log zerolog.Logger) {
 	for resource, parameters := range map[string][]string{resourceJobs: {"proc"}, resourceWorkflows: {"step", "sequence", "index", "node"}} {
-		mux.HandleFunc("GET /apis/"+GroupVersion.String()+"/namespaces/{namespace}/"+resource+"/{name}/exec", func(w http.ResponseWriter, r *http.Request) {
-			c, err := parseCommand(r.URL.Query(), parameters)
-			if err != nil {
-				writeStatus(w, apierrors.NewBadRequest(err.Error()))
-				return
-			}
-			user := proxy.userInfo(r.Header)
-			c.Resource, c.Namespace, c.Name, c.User = resource, r.PathValue("namespace"), r.PathValue("name"), user.Username
-			if err := shells.Authorize(r.Context(), user, c.Query); err != nil {
-				writeStatus(w, err)
-				return
-			}
-			if !speaksV5(r) {
-				writeStatus(w, apierrors.NewBadRequest("this is a WebSocket of the protocol "+protocolV5+": use htcd exec"))
-				return
-			}
-			run, err := shells.Begin(r.Context(), c)
-			if err != nil {
-				writeStatus(w, err)
-				return
-			}
-			socket, err := upgrade(w, r, c)
-			if err != nil {
-				log.Debug().Err(err).Str("job", c.Namespace+"/"+c.Name).Msg("no WebSocket")
-				return
-			}
-			ctx, cancel := context.WithCancel(r.Context())
-			defer cancel()
-			for _, untilGone := range []func(){socket.read, func() { socket.beat(ctx) }} {
-				go func() {
-					defer cancel() // the user has gone
-					untilGone()
-				}()
-			}
-			socket.end(run(ctx, socket.streams(c)))
-		})
+		mux.HandleFunc(
+			"GET /apis/"+GroupVersion.String()+"/namespaces/{namespace}/"+resource+"/{name}/exec",
+			func(w http.ResponseWriter, r *http.Request) {
+				c, err := parseCommand(r.URL.Query(), parameters)
+				if err != nil {
+					writeStatus(w, apierrors.NewBadRequest(err.Error()))
+					return
+				}
+				user := proxy.userInfo(r.Header)
+				c.Resource, c.Namespace, c.Name, c.User = resource, r.PathValue("namespace"), r.PathValue("name"), user.Username
+				if err := shells.Authorize(r.Context(), user, c.Query); err != nil {
+					writeStatus(w, err)
+					return
+				}
+				if !speaksV5(r) {
+					writeStatus(w, apierrors.NewBadRequest("this is a WebSocket of the protocol "+protocolV5+": use htcd exec"))
+					return
+				}
+				run, err := shells.Begin(r.Context(), c)
+				if err != nil {
+					writeStatus(w, err)
+					return
+				}
+				socket, err := upgrade(w, r, c)
+				if err != nil {
+					log.Debug().Err(err).Str("job", c.Namespace+"/"+c.Name).Msg("no WebSocket")
+					return
+				}
+				ctx, cancel := context.WithCancel(r.Context())
+				defer cancel()
+				for _, untilGone := range []func(){socket.read, func() { socket.beat(ctx) }} {
+					go func() {
+						defer cancel() // the user has gone
+						untilGone()
+					}()
+				}
+				socket.end(run(ctx, socket.streams(c)))
+			},
+		)
 	}
 }
 
@@ -140,10 +145,19 @@ func status(err error) metav1.Status {
 	case err == nil:
 		return metav1.Status{Status: metav1.StatusSuccess}
 	case exited:
-		return metav1.Status{Status: metav1.StatusFailure, Reason: "NonZeroExitCode", Message: "command terminated with " + exit.Error(),
-			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: strconv.Itoa(exit.Code)}}}}
+		return metav1.Status{
+			Status:  metav1.StatusFailure,
+			Reason:  "NonZeroExitCode",
+			Message: "command terminated with " + exit.Error(),
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: strconv.Itoa(exit.Code)}}},
+		}
 	case errors.As(err, &known):
 		return known.Status()
 	}
-	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError, Message: err.Error()}
+	return metav1.Status{
+		Status:  metav1.StatusFailure,
+		Reason:  metav1.StatusReasonInternalError,
+		Code:    http.StatusInternalServerError,
+		Message: err.Error(),
+	}
 }

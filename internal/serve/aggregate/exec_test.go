@@ -65,14 +65,20 @@ func (o *oneSize) Next() *remotecommand.TerminalSize {
 func TestCommandsAreRunAsByKubectl(t *testing.T) {
 	s := &shells{}
 	proxy := &FrontProxy{}
-	proxy.trust.Store(&trust{users: []string{"X-Remote-User"}, groups: []string{"X-Remote-Group"}, extras: []string{"X-Remote-Extra-"}})
+	proxy.trust.Store(
+		&trust{users: []string{"X-Remote-User"}, groups: []string{"X-Remote-Group"}, extras: []string{"X-Remote-Extra-"}},
+	)
 	mux := http.NewServeMux()
 	serveExec(mux, s, proxy, zerolog.Nop())
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	run := func(user, parameters string, streams remotecommand.StreamOptions) (out, errs string, err error) {
 		config := &rest.Config{Host: server.URL, WrapTransport: nil}
-		headers := http.Header{"X-Remote-User": {user}, "X-Remote-Group": {"a", "b"}, "X-Remote-Extra-Example.org%2Fscope": {"x"}}
+		headers := http.Header{
+			"X-Remote-User":                      {user},
+			"X-Remote-Group":                     {"a", "b"},
+			"X-Remote-Extra-Example.org%2Fscope": {"x"},
+		}
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for name, values := range headers {
 				r.Header[name] = values
@@ -81,7 +87,11 @@ func TestCommandsAreRunAsByKubectl(t *testing.T) {
 		}))
 		defer front.Close()
 		config.Host = front.URL
-		executor, err := remotecommand.NewWebSocketExecutor(config, "GET", front.URL+"/apis/output.htc.cern.ch/v1alpha1/namespaces/ns/htcjobs/one/exec?"+parameters)
+		executor, err := remotecommand.NewWebSocketExecutor(
+			config,
+			"GET",
+			front.URL+"/apis/output.htc.cern.ch/v1alpha1/namespaces/ns/htcjobs/one/exec?"+parameters,
+		)
 		require.NoError(t, err)
 		var o, e strings.Builder
 		if streams.Stdout = &o; !streams.Tty {
@@ -91,7 +101,11 @@ func TestCommandsAreRunAsByKubectl(t *testing.T) {
 		return o.String(), e.String(), err
 	}
 	words := "command=cat&command=" + url.QueryEscape("a  'b'\n")
-	out, errs, err := run("anna", words+"&proc=3&stdin=true", remotecommand.StreamOptions{Stdin: strings.NewReader("hello")})
+	out, errs, err := run(
+		"anna",
+		words+"&proc=3&stdin=true",
+		remotecommand.StreamOptions{Stdin: strings.NewReader("hello")},
+	)
 	require.NoError(t, err)
 	require.Equal(t, "hello", out)
 	require.Equal(t, "err\n", errs)
@@ -102,7 +116,11 @@ func TestCommandsAreRunAsByKubectl(t *testing.T) {
 	require.Equal(t, map[string]authenticationv1.ExtraValue{"example.org/scope": {"x"}}, s.user.Extra)
 
 	s.err = ExitError{7}
-	_, _, err = run("anna", words+"&stdin=true&tty=true", remotecommand.StreamOptions{Stdin: strings.NewReader(""), Tty: true, TerminalSizeQueue: &oneSize{}})
+	_, _, err = run(
+		"anna",
+		words+"&stdin=true&tty=true",
+		remotecommand.StreamOptions{Stdin: strings.NewReader(""), Tty: true, TerminalSizeQueue: &oneSize{}},
+	)
 	exit := utilexec.CodeExitError{}
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 7, exit.Code)

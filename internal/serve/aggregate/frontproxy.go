@@ -69,7 +69,8 @@ func (p *FrontProxy) take(data map[string]string) {
 		p.trust.Store(nil)
 		return
 	}
-	if headers := data["requestheader-username-headers"]; headers != "" && json.Unmarshal([]byte(headers), &t.users) != nil {
+	if headers := data["requestheader-username-headers"]; headers != "" &&
+		json.Unmarshal([]byte(headers), &t.users) != nil {
 		p.trust.Store(nil)
 		return
 	}
@@ -140,7 +141,9 @@ func (p *FrontProxy) verify(state tls.ConnectionState) error {
 		between.AddCert(c)
 	}
 	leaf := state.PeerCertificates[0]
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: t.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err := leaf.Verify(
+		x509.VerifyOptions{Roots: t.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+	)
 	if err != nil || len(t.names) > 0 && !slices.Contains(t.names, leaf.Subject.CommonName) {
 		return errStranger
 	}

@@ -42,7 +42,21 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceJobs, "/usage", source.Usage, "application/json", "attempt")
 	serve(resourceJobs, "/procs", source.Procs, lines, "state", "attempt", "from", "limit")
 	serve(resourceJobs, "/attempts", source.Attempts, lines)
-	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "node", "attempt", "stream", "follow", "tailLines", "offset")
+	serve(
+		resourceWorkflows,
+		"",
+		source.NodeLog,
+		text,
+		"step",
+		"sequence",
+		"index",
+		"node",
+		"attempt",
+		"stream",
+		"follow",
+		"tailLines",
+		"offset",
+	)
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
@@ -54,8 +68,8 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	return mux
 }
 
-// literal answers paths that a mux would redirect, such as one with %2e%2e or an empty name, as it answers any other that is not served: the
-// apiserver passes no redirect on, and tells the user of a bad gateway instead.
+// literal answers paths that a mux would redirect, such as one with %2e%2e or an empty name, as it answers any other
+// that is not served: the apiserver passes no redirect on, and tells the user of a bad gateway instead.
 func literal(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Clean(r.URL.Path) != r.URL.Path || r.URL.RawPath != "" {
@@ -67,18 +81,41 @@ func literal(h http.Handler) http.Handler {
 }
 
 func notServed(w http.ResponseWriter, r *http.Request) {
-	writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; GET [/namespaces/{namespace}]/history; and GET, PATCH and DELETE of /namespaces/{namespace}/uploads/{name}", 0, true))
+	writeStatus(
+		w,
+		apierrors.NewGenericServerResponse(
+			http.StatusNotFound,
+			r.Method,
+			GroupVersion.WithResource(resourceJobs).GroupResource(),
+			"",
+			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; GET [/namespaces/{namespace}]/history; and GET, PATCH and DELETE of /namespaces/{namespace}/uploads/{name}",
+			0,
+			true,
+		),
+	)
 }
 
-func answer(resource string, find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
+func answer(
+	resource string,
+	find func(context.Context, Query) (*Answer, error),
+	proxy *FrontProxy,
+	log zerolog.Logger,
+	contentType string,
+	parameters ...string,
+) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := parse(r.URL.Query(), parameters)
 		if err != nil {
 			writeStatus(w, apierrors.NewBadRequest(err.Error()))
 			return
 		}
-		q.Resource, q.Namespace, q.Name, q.User = resource, r.PathValue("namespace"), r.PathValue("name"), proxy.user(r.Header)
+		q.Resource, q.Namespace, q.Name, q.User = resource, r.PathValue(
+			"namespace",
+		), r.PathValue(
+			"name",
+		), proxy.user(
+			r.Header,
+		)
 		a, err := find(r.Context(), q)
 		if err != nil {
 			if r.Context().Err() == nil {
@@ -128,7 +165,11 @@ func (f flushing) Write(p []byte) (int, error) {
 
 // parse reads the parameters, and refuses unknown ones: a misspelt one must not be ignored.
 func parse(values url.Values, known []string) (Query, error) {
-	q := Query{TailLines: -1, AllProcs: !values.Has("proc"), AnySequence: slices.Contains(known, "sequence") && !values.Has("sequence")}
+	q := Query{
+		TailLines:   -1,
+		AllProcs:    !values.Has("proc"),
+		AnySequence: slices.Contains(known, "sequence") && !values.Has("sequence"),
+	}
 	number := func(value string, least, most int64) (int64, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < least || n > most {

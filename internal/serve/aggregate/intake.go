@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// mostHeld is how much of the standard input may wait for the command. What a client sends beyond that has to wait on its side.
+// mostHeld is how much of the standard input may wait for the command. What a client sends beyond that has to wait on
+// its side.
 const mostHeld = 1 << 20
 
 // intake holds standard input until the command reads it: what else a client sends does not wait behind what is typed.

@@ -34,7 +34,14 @@ func Register(ctx context.Context, client rest.Interface, certificate *Certifica
 		if now := fmt.Sprint(err); now != was && ctx.Err() == nil {
 			was = now
 			if err != nil {
-				log.Warn().Err(err).Str("apiservice", path).Msg("users cannot read their output through the apiserver: it does not trust this htcd")
+				log.Warn().Err(
+					err,
+				).Str(
+					"apiservice",
+					path,
+				).Msg(
+					"users cannot read their output through the apiserver: it does not trust this htcd",
+				)
 			} else {
 				log.Info().Msg("the apiserver can reach users' output")
 			}

@@ -103,12 +103,18 @@ func says(text string, err error) func(Query) (*Answer, error) {
 }
 
 // served is a running server, with a client.
-func served(t *testing.T, s *source, data map[string]string) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error), kube *fake.Clientset) {
+func served(
+	t *testing.T,
+	s *source,
+	data map[string]string,
+) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error), kube *fake.Clientset) {
 	certificate, err := NewCertificate("here")
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	kube = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data})
+	kube = fake.NewClientset(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data},
+	)
 	proxy := &FrontProxy{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
@@ -119,12 +125,20 @@ func served(t *testing.T, s *source, data map[string]string) (get func(path stri
 		require.NoError(t, <-ended)
 		require.NoError(t, <-ended)
 	})
-	require.Eventually(t, func() bool { return proxy.trust.Load() != nil || data["requestheader-client-ca-file"] == "" }, 5*time.Second, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return proxy.trust.Load() != nil || data["requestheader-client-ca-file"] == "" },
+		5*time.Second,
+		time.Millisecond,
+	)
 
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(certificate.PEM))
 	return func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error) {
-		transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "htcd-output.here.svc", Certificates: with}}
+		transport := &http.Transport{
+			ForceAttemptHTTP2: true,
+			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "htcd-output.here.svc", Certificates: with},
+		}
 		defer transport.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+listener.Addr().String()+path, nil)
 		require.NoError(t, err)
@@ -180,13 +194,25 @@ func TestOnlyTheFrontProxyIsAnswered(t *testing.T) {
 	answered := func(with []tls.Certificate) func() bool {
 		return func() bool { _, _, err := get(logPath, with); return err == nil }
 	}
-	change(map[string]string{"requestheader-client-ca-file": wrong.PEM, "requestheader-allowed-names": `["front-proxy-client"]`})
-	require.Eventually(t, answered(wrong.client("front-proxy-client", x509.ExtKeyUsageClientAuth)), 5*time.Second, 10*time.Millisecond)
+	change(
+		map[string]string{"requestheader-client-ca-file": wrong.PEM, "requestheader-allowed-names": `["front-proxy-client"]`},
+	)
+	require.Eventually(
+		t,
+		answered(wrong.client("front-proxy-client", x509.ExtKeyUsageClientAuth)),
+		5*time.Second,
+		10*time.Millisecond,
+	)
 	require.False(t, answered(right.client("front-proxy-client", x509.ExtKeyUsageClientAuth))())
 	change(map[string]string{"requestheader-client-ca-file": wrong.PEM})
 	require.Eventually(t, answered(wrong.client("any", x509.ExtKeyUsageClientAuth)), 5*time.Second, 10*time.Millisecond)
 	change(map[string]string{"requestheader-client-ca-file": "nonsense"})
-	require.Eventually(t, func() bool { return !answered(wrong.client("any", x509.ExtKeyUsageClientAuth))() }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return !answered(wrong.client("any", x509.ExtKeyUsageClientAuth))() },
+		5*time.Second,
+		10*time.Millisecond,
+	)
 }
 
 func TestWithoutTheConfigMapNobodyIsAnswered(t *testing.T) {
@@ -205,25 +231,74 @@ func TestAnswers(t *testing.T) {
 	proxy := a.client("any", x509.ExtKeyUsageClientAuth)
 
 	s.log = says("text", nil)
-	response, body, err := get(logPath+"?proc=3&stream=stderr&follow=true&tailLines=5&offset=9&attempt=1", proxy, "X-Person", "anna")
+	response, body, err := get(
+		logPath+"?proc=3&stream=stderr&follow=true&tailLines=5&offset=9&attempt=1",
+		proxy,
+		"X-Person",
+		"anna",
+	)
 	require.NoError(t, err)
 	require.Equal(t, "text", body)
 	require.Equal(t, []string{"2", "7"}, []string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)})
-	require.Equal(t, Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", User: "anna", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
+	require.Equal(
+		t,
+		Query{
+			Resource:  "htcjobs",
+			Namespace: "ns",
+			Name:      "zero",
+			User:      "anna",
+			Proc:      3,
+			Attempt:   1,
+			Stderr:    true,
+			Follow:    true,
+			TailLines: 5,
+			Offset:    9,
+		},
+		s.asked[0],
+	)
 	_, _, err = get(logPath+"/archive?from=4", proxy)
 	require.NoError(t, err)
-	require.Equal(t, Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])
+	require.Equal(
+		t,
+		Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true},
+		s.asked[1],
+	)
 
 	nodesPath := strings.Replace(logPath, "htcjobs", "htcworkflows", 1)
 	_, _, err = get(nodesPath+"?step=fit&sequence=17&index=2&tailLines=5", proxy)
 	require.NoError(t, err)
-	require.Equal(t, Query{Resource: "htcworkflows", Namespace: "ns", Name: "zero", Node: Place{Step: "fit", Sequence: 17, Index: 2}, TailLines: 5, AllProcs: true}, s.asked[2])
+	require.Equal(
+		t,
+		Query{
+			Resource:  "htcworkflows",
+			Namespace: "ns",
+			Name:      "zero",
+			Node:      Place{Step: "fit", Sequence: 17, Index: 2},
+			TailLines: 5,
+			AllProcs:  true,
+		},
+		s.asked[2],
+	)
 	_, _, err = get(nodesPath+"?step=plot&sequence=all", proxy)
 	require.NoError(t, err)
 	require.Equal(t, Place{Step: "plot", Sequence: AllSequences}, s.asked[3].Node)
 	_, _, err = get(nodesPath+"/nodes?state=failed&step=fit&after=3.1000&attempt=2", proxy)
 	require.NoError(t, err)
-	require.Equal(t, Query{Resource: "htcworkflows", Namespace: "ns", Name: "zero", Node: Place{Step: "fit"}, State: NodeFailed, After: NodeKey{3, 1000}, Attempt: 2, TailLines: -1, AllProcs: true}, s.asked[4])
+	require.Equal(
+		t,
+		Query{
+			Resource:  "htcworkflows",
+			Namespace: "ns",
+			Name:      "zero",
+			Node:      Place{Step: "fit"},
+			State:     NodeFailed,
+			After:     NodeKey{3, 1000},
+			Attempt:   2,
+			TailLines: -1,
+			AllProcs:  true,
+		},
+		s.asked[4],
+	)
 
 	s.log = says("half", errors.New("broken"))
 	_, _, err = get(logPath, proxy)

@@ -42,7 +42,11 @@ const longestMessage = 1 << 20
 
 // upgrade makes a WebSocket of a request.
 func upgrade(w http.ResponseWriter, r *http.Request, c Command) (*socket, error) {
-	conn, err := (&websocket.Upgrader{Subprotocols: []string{protocolV5}, HandshakeTimeout: 10 * time.Second}).Upgrade(w, r, nil)
+	conn, err := (&websocket.Upgrader{Subprotocols: []string{protocolV5}, HandshakeTimeout: 10 * time.Second}).Upgrade(
+		w,
+		r,
+		nil,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +113,8 @@ const writeTakes = time.Minute
 // beatsEvery is how often a client learns that the connection lives. client-go gives up after a minute.
 const beatsEvery = 10 * time.Second
 
-// beat sends pongs that nobody has asked for until ctx ends or the client has gone. The client's own pings wait behind its standard input,
-// and that waits for the command.
+// beat sends pongs that nobody has asked for until ctx ends or the client has gone. The client's own pings wait behind
+// its standard input, and that waits for the command.
 func (s *socket) beat(ctx context.Context) {
 	ticker := time.NewTicker(beatsEvery)
 	defer ticker.Stop()
@@ -141,7 +145,11 @@ func (s *socket) end(err error) {
 	if text, broken := json.Marshal(status(err)); broken == nil {
 		_ = s.write(channelError, text) // the client may have gone
 	}
-	_ = s.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = s.conn.WriteControl(
+		websocket.CloseMessage,
+		websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""),
+		time.Now().Add(time.Second),
+	)
 	_ = s.conn.Close()
 }
 

@@ -80,7 +80,9 @@ func change(store Uploads, w http.ResponseWriter, r *http.Request) (uploads.Uplo
 	case err2 != nil:
 		return uploads.Upload{}, err2
 	case begins == adds || len(values) > 1:
-		return uploads.Upload{}, apierrors.NewBadRequest("want one parameter: size, to begin an upload, or offset, to add to it")
+		return uploads.Upload{}, apierrors.NewBadRequest(
+			"want one parameter: size, to begin an upload, or offset, to add to it",
+		)
 	case begins:
 		return store.Begin(namespace, name, size)
 	}

@@ -33,7 +33,12 @@ func TestAFileIsUploadedInPieces(t *testing.T) {
 	defer server.Close()
 	ask := func(method, path, body string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/apis/"+GroupVersion.String()+"/namespaces/ns/uploads"+path, strings.NewReader(body))
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			method,
+			server.URL+"/apis/"+GroupVersion.String()+"/namespaces/ns/uploads"+path,
+			strings.NewReader(body),
+		)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)

@@ -1,5 +1,5 @@
-// Package control lets commands ask the running htcd on a Unix socket, so that the ledger has one writer. The file's mode decides
-// who may connect: htcd's own account, and root. HTTP provides deadlines and status codes.
+// Package control lets commands ask the running htcd on a Unix socket, so that the ledger has one writer. The file's
+// mode decides who may connect: htcd's own account, and root. HTTP provides deadlines and status codes.
 package control
 
 import (
@@ -137,10 +137,13 @@ func Slots(ctx context.Context, socket string) ([]matching.Kind, error) {
 
 // ask asks the running htcd, and reads its answer.
 func ask(ctx context.Context, socket, method, path string, question io.Reader, answer any) error {
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+	}
 	request, err := http.NewRequestWithContext(ctx, method, "http://htcd"+path, question)
 	if err != nil {
 		return err

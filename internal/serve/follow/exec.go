@@ -63,14 +63,26 @@ func (s *Shells) Authorize(ctx context.Context, user authenticationv1.UserInfo, 
 		return fmt.Errorf("ask the apiserver whether %q may create %s/exec: %w", user.Username, q.Resource, err)
 	}
 	if user.Username == "" || !review.Status.Allowed || review.Status.Denied {
-		return apierrors.NewForbidden(aggregate.GroupVersion.WithResource(q.Resource+"/exec").GroupResource(), q.Name,
-			fmt.Errorf("user %q cannot create resource %q in API group %q in the namespace %q (ClusterRole htcjob-exec)", user.Username, q.Resource+"/exec", aggregate.GroupVersion.Group, q.Namespace))
+		return apierrors.NewForbidden(
+			aggregate.GroupVersion.WithResource(q.Resource+"/exec").GroupResource(),
+			q.Name,
+			fmt.Errorf(
+				"user %q cannot create resource %q in API group %q in the namespace %q (ClusterRole htcjob-exec)",
+				user.Username,
+				q.Resource+"/exec",
+				aggregate.GroupVersion.Group,
+				q.Namespace,
+			),
+		)
 	}
 	return nil
 }
 
 // Begin finds the job.
-func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.Context, aggregate.Streams) error, error) {
+func (s *Shells) Begin(
+	ctx context.Context,
+	c aggregate.Command,
+) (func(context.Context, aggregate.Streams) error, error) {
 	f := &following{Reader: s.Reader, q: c.Query}
 	var object runtime.Object
 	var err error
@@ -102,7 +114,9 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 		return s.forward(f, c, object, key), nil
 	}
 	if err := f.ask(ctx); err != nil { // the ledger is some seconds behind
-		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("HTCondor does not answer about job %s: %v", f.proc.JobID(), err))
+		return nil, apierrors.NewServiceUnavailable(
+			fmt.Sprintf("HTCondor does not answer about job %s: %v", f.proc.JobID(), err),
+		)
 	}
 	if f.seen.place != running {
 		return nil, notYet(c.Query, "%s: there is no container to run anything in", f.seen.why)
@@ -131,7 +145,12 @@ func (s *Shells) connect(ctx context.Context, f *following, fn func(*ssh.Client)
 }
 
 // forward returns what connects the user with a port, by a link that his other connections to the job share.
-func (s *Shells) forward(f *following, c aggregate.Command, object runtime.Object, key linkKey) func(context.Context, aggregate.Streams) error {
+func (s *Shells) forward(
+	f *following,
+	c aggregate.Command,
+	object runtime.Object,
+	key linkKey,
+) func(context.Context, aggregate.Streams) error {
 	return func(ctx context.Context, streams aggregate.Streams) error {
 		if !s.forwarded.take(f.requester(), 1) {
 			return apierrors.NewTooManyRequests("too many connections to jobs' ports at once: try again later", 10)
@@ -169,7 +188,10 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		default:
 		}
 		if err := session.RequestPty(terminal, int(size.Height), int(size.Width), ssh.TerminalModes{}); err != nil {
-			return fmt.Errorf("HTCondor's sshd on the job's node gives no terminal (its /dev/pts must be mounted with gid=5, and sshd says more there): %w", err)
+			return fmt.Errorf(
+				"HTCondor's sshd on the job's node gives no terminal (its /dev/pts must be mounted with gid=5, and sshd says more there): %w",
+				err,
+			)
 		}
 	}
 	session.Stdout, session.Stderr = streams.Stdout, streams.Stderr

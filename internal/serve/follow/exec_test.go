@@ -45,7 +45,11 @@ func sshd22(t *testing.T, answer func(channels <-chan ssh.NewChannel)) *ssh.Clie
 		go ssh.DiscardRequests(requests)
 		answer(channels)
 	}()
-	client, err := ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+	client, err := ssh.Dial(
+		"tcp",
+		listener.Addr().String(),
+		&ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())},
+	)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = client.Close() // it may have been closed
@@ -88,7 +92,12 @@ func ends(session ssh.Channel, status uint32, signal string) {
 	_ = session.Close()
 }
 
-func runs22(ctx context.Context, client *ssh.Client, c aggregate.Command, sizes <-chan aggregate.Size) (stdout, stderr string, err error) {
+func runs22(
+	ctx context.Context,
+	client *ssh.Client,
+	c aggregate.Command,
+	sizes <-chan aggregate.Size,
+) (stdout, stderr string, err error) {
 	var out, errs strings.Builder
 	streams := aggregate.Streams{Stdout: &out, Stderr: &errs, Sizes: sizes}
 	if c.TTY {

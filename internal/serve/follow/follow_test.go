@@ -129,8 +129,17 @@ func only[O metav1.Object](there O) apiserver.Lookup[O] {
 // sent records that an attempt was.
 func (w *world) sent(attempt int) {
 	w.write(func(tx *ledger.Tx) error {
-		run := ledger.Run{UID: "u", Attempt: attempt, Namespace: "ns", Name: "zero", State: ledger.Submitted, Cluster: 7, Procs: 1,
-			OutputDir: "/out", Submitted: time.Now()}
+		run := ledger.Run{
+			UID:       "u",
+			Attempt:   attempt,
+			Namespace: "ns",
+			Name:      "zero",
+			State:     ledger.Submitted,
+			Cluster:   7,
+			Procs:     1,
+			OutputDir: "/out",
+			Submitted: time.Now(),
+		}
 		return errors.Join(tx.InsertRun(run), tx.InsertProcs(run, 1))
 	})
 }

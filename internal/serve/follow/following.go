@@ -167,7 +167,8 @@ func (f *following) snapshot(ctx context.Context) error {
 		Cluster: cluster, Proc: place, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
 	}, copied)
 	nowhere := errors.Is(err, schedd.ErrNoNode)
-	if err != nil && (tailing.Err() != nil || nowhere) && ctx.Err() == nil && f.q.Follow { // it has just ended, or will run elsewhere
+	if err != nil && (tailing.Err() != nil || nowhere) && ctx.Err() == nil &&
+		f.q.Follow { // it has just ended, or will run elsewhere
 		return copied.Close()
 	}
 	f.copied, f.file, f.size = copied, copied.file, copied.written
@@ -179,11 +180,18 @@ func (f *following) snapshot(ctx context.Context) error {
 			"it can be read when the job has ended", f.proc.JobID(), copied.broken))
 	}
 	if err != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but its node could not be asked for what it has written (%v); "+
-			"it can be read when the job has ended", f.proc.JobID(), err))
+		return apierrors.NewServiceUnavailable(
+			fmt.Sprintf("job %s runs, but its node could not be asked for what it has written (%v); "+
+				"it can be read when the job has ended", f.proc.JobID(), err),
+		)
 	}
 	if f.size == mostLive {
-		return notYet(f.q, "job %s has written more than %d MiB: that can be read when it has ended", f.proc.JobID(), mostLive>>20)
+		return notYet(
+			f.q,
+			"job %s has written more than %d MiB: that can be read when it has ended",
+			f.proc.JobID(),
+			mostLive>>20,
+		)
 	}
 	return nil
 }

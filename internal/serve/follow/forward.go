@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	// lingers is how long a link stays without a connection: a browser opens several, one after the other, and each new link takes HTCondor a second.
+	// lingers is how long a link stays without a connection: a browser opens several, one after the other, and each new
+	// link takes HTCondor a second.
 	lingers = 30 * time.Second
-	// mostForwarded is how many connections to ports there may be at once: each may hold 3 MiB that the other side has not taken yet.
+	// mostForwarded is how many connections to ports there may be at once: each may hold 3 MiB that the other side has
+	// not taken yet.
 	mostForwarded = 64
 )
 
@@ -31,7 +33,8 @@ type links struct {
 	alive map[linkKey]*link
 }
 
-// linkKey says whose link to which job it is. Schedds of several collectors may have the same name, and so the same job ids.
+// linkKey says whose link to which job it is. Schedds of several collectors may have the same name, and so the same job
+// ids.
 type linkKey struct {
 	user, uid, jobID string
 	attempt          int
@@ -57,8 +60,13 @@ func (l *links) has(key linkKey) bool {
 	return l.alive[key] != nil
 }
 
-// take returns the link, which open begins if there is none; open calls its argument once it is connected, and returns some time after that has. The caller gives it back.
-func (l *links) take(ctx context.Context, key linkKey, open func(ctx context.Context, connected func(*ssh.Client) error) error) (*ssh.Client, error) {
+// take returns the link, which open begins if there is none; open calls its argument once it is connected, and returns
+// some time after that has. The caller gives it back.
+func (l *links) take(
+	ctx context.Context,
+	key linkKey,
+	open func(ctx context.Context, connected func(*ssh.Client) error) error,
+) (*ssh.Client, error) {
 	l.mu.Lock()
 	at := l.alive[key]
 	if at == nil {
@@ -85,7 +93,13 @@ func (l *links) take(ctx context.Context, key linkKey, open func(ctx context.Con
 	return at.client, at.err
 }
 
-func (l *links) run(ctx context.Context, end func(), key linkKey, at *link, open func(context.Context, func(*ssh.Client) error) error) {
+func (l *links) run(
+	ctx context.Context,
+	end func(),
+	key linkKey,
+	at *link,
+	open func(context.Context, func(*ssh.Client) error) error,
+) {
 	defer end()
 	err := open(ctx, func(client *ssh.Client) error {
 		stop := context.AfterFunc(ctx, func() { _ = client.Close() })
@@ -131,9 +145,16 @@ func forward(ctx context.Context, client *ssh.Client, port int, streams aggregat
 	conn, err := client.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if refused, is := errors.AsType[*ssh.OpenChannelError](err); is {
 		if refused.Reason == ssh.Prohibited {
-			return apierrors.NewServiceUnavailable("HTCondor's sshd on the job's node forwards no ports (AllowTcpForwarding in its condor_ssh_to_job_sshd_config_template)")
+			return apierrors.NewServiceUnavailable(
+				"HTCondor's sshd on the job's node forwards no ports (AllowTcpForwarding in its condor_ssh_to_job_sshd_config_template)",
+			)
 		}
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("nothing listens on port %d where the job runs: a server that listens on 127.0.0.1 or on all addresses can be reached", port))
+		return apierrors.NewServiceUnavailable(
+			fmt.Sprintf(
+				"nothing listens on port %d where the job runs: a server that listens on 127.0.0.1 or on all addresses can be reached",
+				port,
+			),
+		)
 	}
 	if err != nil {
 		return err

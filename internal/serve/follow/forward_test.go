@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// echo22 is an sshd on whose port 80 a server echoes; nothing listens on others, and it forwards none of those above 1000.
+// echo22 is an sshd on whose port 80 a server echoes; nothing listens on others, and it forwards none of those above
+// 1000.
 func echo22(t *testing.T) *ssh.Client {
 	t.Helper()
 	return sshd22(t, func(channels <-chan ssh.NewChannel) {
@@ -50,7 +51,10 @@ func echo22(t *testing.T) *ssh.Client {
 func TestAPortOfAJobIsConnectedUntilEitherSideCloses(t *testing.T) {
 	client := echo22(t)
 	var said strings.Builder
-	require.NoError(t, forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("hello"), Stdout: &said}))
+	require.NoError(
+		t,
+		forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("hello"), Stdout: &said}),
+	)
 	require.Equal(t, "hello", said.String())
 	none := aggregate.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard}
 	require.ErrorContains(t, forward(t.Context(), client, 81, none), "nothing listens on port 81")
@@ -87,7 +91,10 @@ func TestAUsersConnectionsToAJobShareALink(t *testing.T) {
 		l.release(key, client)
 	}
 	var said strings.Builder
-	require.NoError(t, forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("still"), Stdout: &said}))
+	require.NoError(
+		t,
+		forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("still"), Stdout: &said}),
+	)
 	l.release(key, client)
 	<-closed // nobody uses it
 	require.Eventually(t, func() bool { return !l.has(key) }, 10*time.Second, time.Millisecond)

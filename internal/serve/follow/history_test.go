@@ -39,7 +39,14 @@ func TestTheHistoryOfOneAccountOrOfFailuresIsFoundAmongMany(t *testing.T) {
 	const many = procsAtOnce + 10
 	w.write(func(tx *ledger.Tx) error {
 		for i := range many {
-			run := ledger.Run{UID: fmt.Sprint("u", i), Attempt: 1, Namespace: "ns", Name: fmt.Sprint("job", i), State: ledger.Submitted, Created: time.UnixMilli(int64(i + 1))}
+			run := ledger.Run{
+				UID:       fmt.Sprint("u", i),
+				Attempt:   1,
+				Namespace: "ns",
+				Name:      fmt.Sprint("job", i),
+				State:     ledger.Submitted,
+				Created:   time.UnixMilli(int64(i + 1)),
+			}
 			switch i {
 			case 0, many - 1:
 				run.Account = "bob"

@@ -98,7 +98,11 @@ func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node
 	at := n.q.Node
 	if at.Name != "" {
 		if !steps.Listed() {
-			return graph.Node{}, notFound(n.q, "the nodes of HTCWorkflow %s have no names, as it has no spec.graph: say the step, and the sequence", w.Name)
+			return graph.Node{}, notFound(
+				n.q,
+				"the nodes of HTCWorkflow %s have no names, as it has no spec.graph: say the step, and the sequence",
+				w.Name,
+			)
 		}
 		return graph.Node{Name: at.Name}, nil
 	}
@@ -113,9 +117,21 @@ func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node
 		case !s.All && at.Sequence < 0:
 			return graph.Node{}, notFound(n.q, "the step %s runs in each sequence: say in which", at.Step)
 		case !s.All && sequences > 0 && at.Sequence >= sequences:
-			return graph.Node{}, notFound(n.q, "HTCWorkflow %s has no sequence %d: they are numbered 0 to %d", w.Name, at.Sequence, sequences-1)
+			return graph.Node{}, notFound(
+				n.q,
+				"HTCWorkflow %s has no sequence %d: they are numbered 0 to %d",
+				w.Name,
+				at.Sequence,
+				sequences-1,
+			)
 		case s.Each > 0 && at.Index >= s.Each: // otherwise a table says it
-			return graph.Node{}, notFound(n.q, "the step %s has no job %d: they are numbered 0 to %d", at.Step, at.Index, s.Each-1)
+			return graph.Node{}, notFound(
+				n.q,
+				"the step %s has no job %d: they are numbered 0 to %d",
+				at.Step,
+				at.Index,
+				s.Each-1,
+			)
 		case s.All:
 			at.Sequence = graph.AllSequences
 		}
@@ -153,11 +169,21 @@ func whereNode(of object, run *ledger.Run, known *ledger.Node, name string) wher
 	case run == nil:
 		return where(of, nil, nil)
 	case known == nil && of.phase.Terminal(), known != nil && known.Status == ledger.StatusFutile && known.Cluster == 0:
-		return whereabouts{never, fmt.Sprintf("%s was never run, because a node before it failed or the workflow was ended", name)}
+		return whereabouts{
+			never,
+			fmt.Sprintf("%s was never run, because a node before it failed or the workflow was ended", name),
+		}
 	case known == nil, known.Waiting():
 		return whereabouts{waiting, name + " waits for the nodes before it"}
 	case known.Status != ledger.StatusOpen && known.Fetched == ledger.NotFetched && !run.Confirmed:
-		return whereabouts{waiting, fmt.Sprintf("%s (job %s) has ended, and its output is fetched within some time, at the latest when its DAG has ended", name, known.JobID())}
+		return whereabouts{
+			waiting,
+			fmt.Sprintf(
+				"%s (job %s) has ended, and its output is fetched within some time, at the latest when its DAG has ended",
+				name,
+				known.JobID(),
+			),
+		}
 	default:
 		return where(of, run, &known.Proc)
 	}

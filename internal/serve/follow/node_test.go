@@ -23,7 +23,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// newWorkflow is a world with a workflow of two steps and two sequences, of which the first DAG was sent: a a b b | all.
+// newWorkflow is a world with a workflow of two steps and two sequences, of which the first DAG was sent: a a b b |
+// all.
 func newWorkflow(t *testing.T) *world {
 	w := newWorld(t)
 	step := func(name v1alpha1.StepName, pairing v1alpha1.Pairing, each int32) v1alpha1.Step {
@@ -33,10 +34,13 @@ func newWorkflow(t *testing.T) *world {
 		}
 		return s
 	}
-	flow := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scan", UID: "f"}, Spec: v1alpha1.HTCWorkflowSpec{
-		Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
-		Steps:     []v1alpha1.Step{step("fit", v1alpha1.PairByIndex, 2), step("plot", v1alpha1.PairAll, 0)},
-	}}
+	flow := &v1alpha1.HTCWorkflow{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scan", UID: "f"},
+		Spec: v1alpha1.HTCWorkflowSpec{
+			Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
+			Steps:     []v1alpha1.Step{step("fit", v1alpha1.PairByIndex, 2), step("plot", v1alpha1.PairAll, 0)},
+		},
+	}
 	w.o.Workflows = only(flow)
 	w.o.Nodes = output.Store{Root: filepath.Join(t.TempDir(), "workflows")}
 	w.o.Attempt = func(dags []ledger.Run, attempt int) ([]ledger.Run, int) {
@@ -51,14 +55,31 @@ func newWorkflow(t *testing.T) *world {
 // sentDAG records that a DAG was sent.
 func (w *world) sentDAG(number int, steps []ledger.Step, nodes ...ledger.Place) {
 	w.write(func(tx *ledger.Tx) error {
-		run := ledger.Run{Kind: ledger.Workflows, UID: "f", Attempt: number, Namespace: "ns", Name: "scan", State: ledger.Submitted, Cluster: 7, Procs: 1,
-			OutputDir: "/out", Submitted: time.Now()}
+		run := ledger.Run{
+			Kind:      ledger.Workflows,
+			UID:       "f",
+			Attempt:   number,
+			Namespace: "ns",
+			Name:      "scan",
+			State:     ledger.Submitted,
+			Cluster:   7,
+			Procs:     1,
+			OutputDir: "/out",
+			Submitted: time.Now(),
+		}
 		return errors.Join(tx.InsertRun(run), tx.InsertNodes(run, steps, nodes), tx.InsertProcs(run, 1))
 	})
 }
 
 func (w *world) sentFirst() {
-	w.sentDAG(1, []ledger.Step{{Number: 0, Name: "fit"}}, ledger.Place{Sequence: 0, Item: 0}, ledger.Place{Sequence: 0, Item: 1}, ledger.Place{Sequence: 1, Item: 0}, ledger.Place{Sequence: 1, Item: 1})
+	w.sentDAG(
+		1,
+		[]ledger.Step{{Number: 0, Name: "fit"}},
+		ledger.Place{Sequence: 0, Item: 0},
+		ledger.Place{Sequence: 0, Item: 1},
+		ledger.Place{Sequence: 1, Item: 0},
+		ledger.Place{Sequence: 1, Item: 1},
+	)
 }
 
 // changed changes what the ledger has of a node.
@@ -80,7 +101,13 @@ func (w *world) fetched(dag int) {
 }
 
 func ofNodes(step string, sequence, index int, change ...func(*aggregate.Query)) aggregate.Query {
-	q := aggregate.Query{Resource: "htcworkflows", Namespace: "ns", Name: "scan", TailLines: -1, Node: aggregate.Place{Step: step, Sequence: sequence, Index: index}}
+	q := aggregate.Query{
+		Resource:  "htcworkflows",
+		Namespace: "ns",
+		Name:      "scan",
+		TailLines: -1,
+		Node:      aggregate.Place{Step: step, Sequence: sequence, Index: index},
+	}
 	for _, f := range change {
 		f(&q)
 	}
@@ -110,13 +137,26 @@ func TestNodesAreListedInTheOrderOfTheirDAGs(t *testing.T) {
 	w.sentFirst()
 	w.sentDAG(2, []ledger.Step{{Number: 1, Name: "plot"}}, ledger.Place{Step: 1, Sequence: ledger.AllSequences})
 	w.changed(1, 1, func(n *ledger.Node) {
-		n.Cluster, n.Status, n.ExitCode, n.Reason, n.Message, n.Stderr = 93, ledger.StatusFailed, new(3), "Exited", "exit 3", "no"
+		n.Cluster, n.Status, n.ExitCode, n.Reason, n.Message, n.Stderr = 93, ledger.StatusFailed, new(
+			3,
+		), "Exited", "exit 3", "no"
 	})
 	w.changed(1, 2, func(n *ledger.Node) { n.Cluster, n.JobStatus = 94, int(schedd.Running) })
 	zero, one := 0, 1
 	require.Equal(t, []aggregate.Node{
 		{Step: "fit", Sequence: &zero, Index: 0, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 1, Node: 0}},
-		{Step: "fit", Sequence: &zero, Index: 1, State: "failed", JobID: "93.0", ExitCode: new(3), Reason: "Exited", Message: "exit 3", Stderr: "no", NodeKey: aggregate.NodeKey{DAG: 1, Node: 1}},
+		{
+			Step:     "fit",
+			Sequence: &zero,
+			Index:    1,
+			State:    "failed",
+			JobID:    "93.0",
+			ExitCode: new(3),
+			Reason:   "Exited",
+			Message:  "exit 3",
+			Stderr:   "no",
+			NodeKey:  aggregate.NodeKey{DAG: 1, Node: 1},
+		},
 		{Step: "fit", Sequence: &one, Index: 0, State: "running", JobID: "94.0", NodeKey: aggregate.NodeKey{DAG: 1, Node: 2}},
 		{Step: "fit", Sequence: &one, Index: 1, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 1, Node: 3}},
 		{Step: "plot", Index: 0, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 2, Node: 0}},
@@ -130,7 +170,11 @@ func TestNodesAreListedInTheOrderOfTheirDAGs(t *testing.T) {
 	}
 	require.Equal(t, []string{"1.1"}, keys(func(q *aggregate.Query) { q.State = aggregate.NodeFailed }))
 	require.Equal(t, []string{"2.0"}, keys(func(q *aggregate.Query) { q.Node.Step = "plot" }))
-	require.Equal(t, []string{"1.3", "2.0"}, keys(func(q *aggregate.Query) { q.After = aggregate.NodeKey{DAG: 1, Node: 2} }))
+	require.Equal(
+		t,
+		[]string{"1.3", "2.0"},
+		keys(func(q *aggregate.Query) { q.After = aggregate.NodeKey{DAG: 1, Node: 2} }),
+	)
 	require.Equal(t, []string{"1.3"}, keys(func(q *aggregate.Query) {
 		q.After, q.State, q.Node.Step = aggregate.NodeKey{DAG: 1, Node: 2}, aggregate.NodeWaiting, "fit"
 	}))

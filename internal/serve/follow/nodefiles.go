@@ -59,7 +59,11 @@ type chosen struct {
 	at    output.Attempt
 }
 
-func (r *Reader) keptNodes(ctx context.Context, q aggregate.Query, write func(context.Context, io.Writer, chosen) error) (*aggregate.Answer, error) {
+func (r *Reader) keptNodes(
+	ctx context.Context,
+	q aggregate.Query,
+	write func(context.Context, io.Writer, chosen) error,
+) (*aggregate.Answer, error) {
 	w, err := r.workflow(ctx, q)
 	if err != nil {
 		return nil, err

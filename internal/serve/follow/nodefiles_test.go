@@ -51,8 +51,16 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 	delete(both, "1/")
 	delete(both, "1/x")
 	require.Equal(t, both, archived(5, func(q *aggregate.Query) { q.Proc = 2 }), "from one on")
-	require.Equal(t, map[string]string{"4/": "plot/all", "4/x": ""}, archived(1, func(q *aggregate.Query) { q.Node.Step = "plot" }))
-	require.Equal(t, map[string]string{"2/": "fit/job_1/0", "2/x": ""}, archived(2, func(q *aggregate.Query) { q.AnySequence, q.Node.Sequence = false, 1 }))
+	require.Equal(
+		t,
+		map[string]string{"4/": "plot/all", "4/x": ""},
+		archived(1, func(q *aggregate.Query) { q.Node.Step = "plot" }),
+	)
+	require.Equal(
+		t,
+		map[string]string{"2/": "fit/job_1/0", "2/x": ""},
+		archived(2, func(q *aggregate.Query) { q.AnySequence, q.Node.Sequence = false, 1 }),
+	)
 	w.changed(1, 3, func(n *ledger.Node) { n.Status = ledger.StatusFutile })
 	archived(4)
 

@@ -127,7 +127,12 @@ func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, le
 }
 
 // eachNode calls fn for the nodes of a DAG, which it reads page by page.
-func (r *Reader) eachNode(ctx context.Context, dag ledger.Run, filter ledger.NodeFilter, fn func(ledger.Node) error) error {
+func (r *Reader) eachNode(
+	ctx context.Context,
+	dag ledger.Run,
+	filter ledger.NodeFilter,
+	fn func(ledger.Node) error,
+) error {
 	for filter.Limit = nodesAtOnce; ; {
 		var page []ledger.Node
 		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

@@ -11,8 +11,8 @@ import (
 // mostPrelude is how much sshd could say that would explain anything.
 const mostPrelude = 16 << 10
 
-// prelude passes on what comes after schedd.Joined. What comes before, such as that the account has no home directory on the node, is only of
-// interest if nothing comes after.
+// prelude passes on what comes after schedd.Joined. What comes before, such as that the account has no home directory
+// on the node, is only of interest if nothing comes after.
 type prelude struct {
 	w io.Writer
 

@@ -33,11 +33,23 @@ func linesOf[T any](t *testing.T, answer *aggregate.Answer, err error) (all []T)
 	}
 }
 
-// many records an attempt of so many jobs, of which the fourth has failed, the fifth runs, the sixth is done and the rest wait for a slot.
+// many records an attempt of so many jobs, of which the fourth has failed, the fifth runs, the sixth is done and the
+// rest wait for a slot.
 func (w *world) many(attempt, procs int) {
 	w.write(func(tx *ledger.Tx) error {
-		run := ledger.Run{UID: "u", Attempt: attempt, Namespace: "ns", Name: "zero", State: ledger.Submitted, Cluster: 7, Procs: procs, Schedd: "s",
-			OutputDir: "/out", Created: time.Now(), Submitted: time.Now()}
+		run := ledger.Run{
+			UID:       "u",
+			Attempt:   attempt,
+			Namespace: "ns",
+			Name:      "zero",
+			State:     ledger.Submitted,
+			Cluster:   7,
+			Procs:     procs,
+			Schedd:    "s",
+			OutputDir: "/out",
+			Created:   time.Now(),
+			Submitted: time.Now(),
+		}
 		return errors.Join(tx.InsertRun(run), tx.InsertProcs(run, procs))
 	})
 	w.write(func(tx *ledger.Tx) error {
@@ -49,7 +61,9 @@ func (w *world) many(attempt, procs int) {
 			p.JobStatus = int(schedd.Idle)
 			switch i {
 			case 3:
-				p.Status, p.ExitCode, p.Reason, p.Stderr, p.Fetched = ledger.StatusFailed, new(4), "ExitCode", "<b>no</b>", ledger.IsFetched
+				p.Status, p.ExitCode, p.Reason, p.Stderr, p.Fetched = ledger.StatusFailed, new(
+					4,
+				), "ExitCode", "<b>no</b>", ledger.IsFetched
 			case 4:
 				p.JobStatus = int(schedd.Running)
 			case 5:
@@ -80,7 +94,20 @@ func TestTheJobsOfAnAttemptAreListedInPages(t *testing.T) {
 	require.Equal(t, aggregate.NodeIdle, all[0].State)
 	require.Equal(t, aggregate.NodeRunning, all[4].State)
 	require.Equal(t, aggregate.NodeDone, all[5].State)
-	require.Equal(t, aggregate.Proc{Proc: 3, State: aggregate.NodeFailed, JobID: "7.3", ExitCode: new(4), Reason: "ExitCode", Stderr: "<b>no</b>", Output: true, Changed: all[3].Changed}, all[3])
+	require.Equal(
+		t,
+		aggregate.Proc{
+			Proc:     3,
+			State:    aggregate.NodeFailed,
+			JobID:    "7.3",
+			ExitCode: new(4),
+			Reason:   "ExitCode",
+			Stderr:   "<b>no</b>",
+			Output:   true,
+			Changed:  all[3].Changed,
+		},
+		all[3],
+	)
 	require.Equal(t, all[3:4], list(aggregate.Query{State: aggregate.NodeFailed}))
 	require.Equal(t, all[procsAtOnce-1:procsAtOnce+2], list(aggregate.Query{Proc: procsAtOnce - 1, Limit: 3}))
 	require.Equal(t, all[6:8], list(aggregate.Query{Proc: 3, Limit: 2, State: aggregate.NodeIdle}))
@@ -97,13 +124,30 @@ func TestTheAttemptsOfAnHTCJobAreListed(t *testing.T) {
 	w.many(1, 6)
 	w.many(2, 2)
 	w.write(func(tx *ledger.Tx) error { // an HTCJob of the same name that was deleted
-		return tx.InsertRun(ledger.Run{UID: "other", Attempt: 1, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1})
+		return tx.InsertRun(
+			ledger.Run{UID: "other", Attempt: 1, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1},
+		)
 	})
 	answer, err := w.Attempts(t.Context(), q)
 	all := linesOf[aggregate.Attempt](t, answer, err)
 	require.Len(t, all, 2)
-	require.Equal(t, aggregate.Attempt{Attempt: 1, State: "Submitted", Schedd: "s", Cluster: 7, Created: all[0].Created, Submitted: all[0].Submitted, Jobs: 6,
-		Idle: 3, Running: 1, Done: 1, Failed: 1}, all[0])
+	require.Equal(
+		t,
+		aggregate.Attempt{
+			Attempt:   1,
+			State:     "Submitted",
+			Schedd:    "s",
+			Cluster:   7,
+			Created:   all[0].Created,
+			Submitted: all[0].Submitted,
+			Jobs:      6,
+			Idle:      3,
+			Running:   1,
+			Done:      1,
+			Failed:    1,
+		},
+		all[0],
+	)
 	require.Equal(t, 2, all[1].Idle)
 }
 

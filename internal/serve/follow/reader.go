@@ -31,8 +31,8 @@ type Schedd interface {
 type Options struct {
 	HTCJobs   apiserver.Lookup[*v1alpha1.HTCJob]
 	Workflows apiserver.Lookup[*v1alpha1.HTCWorkflow]
-	// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, 0 for the newest, and its number; none if there
-	// is no such attempt.
+	// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, 0 for the newest, and its
+	// number; none if there is no such attempt.
 	Attempt func(dags []ledger.Run, attempt int) (of []ledger.Run, number int)
 	Ledger  interface {
 		Read(ctx context.Context, fn func(*ledger.Tx) error) error
@@ -68,7 +68,11 @@ type Reader struct {
 
 // New returns a reader. It starts nothing.
 func New(o Options) *Reader {
-	return &Reader{o: o, places: newShares(int64(o.Places)), room: &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)}}
+	return &Reader{
+		o:      o,
+		places: newShares(int64(o.Places)),
+		room:   &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)},
+	}
 }
 
 var _ aggregate.Source = (*Reader)(nil)
@@ -198,7 +202,11 @@ func (r *Reader) Files(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 }
 
 // kept answers about those of the jobs asked for whose output is kept.
-func (r *Reader) kept(ctx context.Context, q aggregate.Query, write func(context.Context, io.Writer, output.Attempt, []int) error) (*aggregate.Answer, error) {
+func (r *Reader) kept(
+	ctx context.Context,
+	q aggregate.Query,
+	write func(context.Context, io.Writer, output.Attempt, []int) error,
+) (*aggregate.Answer, error) {
 	run, procs, err := r.ended(ctx, q)
 	if err != nil {
 		return nil, err

@@ -109,17 +109,33 @@ func TestACommandIsRunWhereANodeRuns(t *testing.T) {
 func TestOnlyWhoMayCreateExecMayRunCommands(t *testing.T) {
 	var asked authorizationv1.SubjectAccessReviewSpec
 	var status authorizationv1.SubjectAccessReviewStatus
-	s := NewShells(Shells{Review: func(_ context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
-		asked = r.Spec
-		return &authorizationv1.SubjectAccessReview{Status: status}, nil
-	}})
-	user := authenticationv1.UserInfo{Username: "anna", UID: "1", Groups: []string{"a"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"x"}}}
+	s := NewShells(
+		Shells{
+			Review: func(_ context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+				asked = r.Spec
+				return &authorizationv1.SubjectAccessReview{Status: status}, nil
+			},
+		},
+	)
+	user := authenticationv1.UserInfo{
+		Username: "anna",
+		UID:      "1",
+		Groups:   []string{"a"},
+		Extra:    map[string]authenticationv1.ExtraValue{"scope": {"x"}},
+	}
 	q := aggregate.Query{Resource: "htcworkflows", Namespace: "ns", Name: "scan"}
 	require.True(t, apierrors.IsForbidden(s.Authorize(t.Context(), user, q)))
 	require.Equal(t, authorizationv1.SubjectAccessReviewSpec{
 		User: "anna", UID: "1", Groups: []string{"a"}, Extra: map[string]authorizationv1.ExtraValue{"scope": {"x"}},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "ns", Verb: "create", Group: "output.htc.cern.ch", Version: "v1alpha1",
-			Resource: "htcworkflows", Subresource: "exec", Name: "scan"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace:   "ns",
+			Verb:        "create",
+			Group:       "output.htc.cern.ch",
+			Version:     "v1alpha1",
+			Resource:    "htcworkflows",
+			Subresource: "exec",
+			Name:        "scan",
+		},
 	}, asked)
 	status.Allowed = true
 	require.NoError(t, s.Authorize(t.Context(), user, q))

@@ -23,7 +23,10 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 		return nil, notYet(q, "%s: no job has started yet", f.at.why)
 	}
 	// However many users ask about a run at once, HTCondor is asked once; one of them leaving does not end that.
-	report, err, _ := r.reports.Do(fmt.Sprint(f.run.UID, "/", f.run.Attempt), func() (any, error) { return r.report(context.WithoutCancel(ctx), *f.run) })
+	report, err, _ := r.reports.Do(
+		fmt.Sprint(f.run.UID, "/", f.run.Attempt),
+		func() (any, error) { return r.report(context.WithoutCancel(ctx), *f.run) },
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +72,13 @@ func (r *Reader) report(ctx context.Context, run ledger.Run) (usage.Report, erro
 }
 
 // ask adds what HTCondor's queue says of the jobs that are not known.
-func (r *Reader) ask(ctx context.Context, run ledger.Run, report *usage.Report, tally *usage.Tally, known map[int]bool) {
+func (r *Reader) ask(
+	ctx context.Context,
+	run ledger.Run,
+	report *usage.Report,
+	tally *usage.Tally,
+	known map[int]bool,
+) {
 	id, err := r.o.Identity(ctx, run)
 	if err == nil {
 		tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}

@@ -59,10 +59,16 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	case run != nil && run.State == ledger.Refused:
 		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", of.name, run.Message)}
 	case run == nil || proc == nil:
-		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", of.name, of.phase, explained(of, v1alpha1.ConditionSubmitted))}
+		return whereabouts{
+			waiting,
+			fmt.Sprintf("%s is in phase %s: %s", of.name, of.phase, explained(of, v1alpha1.ConditionSubmitted)),
+		}
 
 	case proc.Fetched == ledger.GivenUp:
-		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(of, v1alpha1.ConditionOutputFetched))}
+		return whereabouts{
+			never,
+			fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(of, v1alpha1.ConditionOutputFetched)),
+		}
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
 		return whereabouts{running, id + " runs"}
@@ -77,7 +83,10 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: use condor_transfer_data"}
 	// HTCondor discards the output of a removed job.
 	case run.State != ledger.Submitted || schedd.JobStatus(proc.JobStatus) == schedd.Removed:
-		return whereabouts{never, fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message)}
+		return whereabouts{
+			never,
+			fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message),
+		}
 	case proc.Reason == "Lost":
 		return whereabouts{never, fmt.Sprintf("%s left HTCondor without a trace, and without output", id)}
 	default:
@@ -130,7 +139,13 @@ func absent(q aggregate.Query, at whereabouts) error {
 	return err
 }
 
-func refuse(code int32, reason metav1.StatusReason, q aggregate.Query, format string, args ...any) *apierrors.StatusError {
+func refuse(
+	code int32,
+	reason metav1.StatusReason,
+	q aggregate.Query,
+	format string,
+	args ...any,
+) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
 		Details: &metav1.StatusDetails{Group: aggregate.GroupVersion.Group, Kind: q.Resource, Name: q.Name},

@@ -16,10 +16,20 @@ import (
 )
 
 func TestWhere(t *testing.T) {
-	held := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero"}, Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseHeld,
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such image"}}}}
-	refused := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero"}, Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed,
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "line 1: no"}}}}
+	held := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "zero"},
+		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseHeld,
+			Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such image"},
+			}},
+	}
+	refused := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Name: "zero"},
+		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed,
+			Conditions: []metav1.Condition{
+				{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "line 1: no"},
+			}},
+	}
 	run := &ledger.Run{State: ledger.Submitted, OutputDir: "/out"}
 	proc := func(status ledger.Status, job schedd.JobStatus, change ...func(*ledger.Proc)) *ledger.Proc {
 		p := &ledger.Proc{Cluster: 7, Status: status, JobStatus: int(job)}

@@ -148,7 +148,12 @@ func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint st
 	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
 }
 
-func (a *Answering) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (a *Answering) Present(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	fn func(schedd.Job) error,
+) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
 }
 
@@ -156,11 +161,23 @@ func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []st
 	return a.about(ctx, id, func() error { return a.Schedd.PresentOf(ctx, id, uids, fn) })
 }
 
-func (a *Answering) Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+func (a *Answering) Changed(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	p schedd.Period,
+	fn func(schedd.Job) error,
+) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
 }
 
-func (a *Answering) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+func (a *Answering) History(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint string,
+	b schedd.HistoryBounds,
+	fn func(schedd.Job) error,
+) error {
 	return a.about(ctx, id, func() error {
 		began := a.Now()
 		err := a.Schedd.History(ctx, id, constraint, b, fn)

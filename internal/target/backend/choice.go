@@ -23,7 +23,9 @@ func (p Policy) Target(wish Target) (Target, error) {
 	t := p.usual(wish)
 	switch {
 	case t.Endpoint.Collector != "" && t.Endpoint.Schedd == "":
-		return t, schedd.Refusal("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
+		return t, schedd.Refusal(
+			"spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant",
+		)
 	case t.Endpoint.Schedd != "":
 		if err := schedd.AllowEndpoint(t.Endpoint, p.AllowPools); err != nil {
 			return t, err
@@ -51,9 +53,14 @@ func (p Policy) allowSecret(t Target) (Target, error) {
 	case t.Secret == "" || slices.Contains(p.PoolSecrets, t.Secret):
 		return t, nil
 	case len(p.PoolSecrets) == 0:
-		return t, schedd.Refusal("spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out")
+		return t, schedd.Refusal(
+			"spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out",
+		)
 	}
-	return t, schedd.Refusal("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(p.PoolSecrets, ", "))
+	return t, schedd.Refusal(
+		"spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)",
+		strings.Join(p.PoolSecrets, ", "),
+	)
 }
 
 // Chooser decides where an attempt that begins now goes.

@@ -8,7 +8,7 @@
 //	wish ── Policy ──> target ── Chooser ──> target with a schedd, identity
 //	run ── TargetOf ──> target ── Credentials ──> identity
 //
-// Runs are asked about in groups of one endpoint and one account. Answering wraps every command and knows which endpoints
-// answer; Explain says what a command's error means. Prover checks credentials before they are needed, and Keeper keeps a
-// namespace's Secret as long as it is needed.
+// Runs are asked about in groups of one endpoint and one account. Answering wraps every command and knows which
+// endpoints answer; Explain says what a command's error means. Prover checks credentials before they are needed, and
+// Keeper keeps a namespace's Secret as long as it is needed.
 package backend

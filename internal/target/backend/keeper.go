@@ -45,8 +45,11 @@ func (k *Keeper) MayBegin(a Account) error {
 	if !found || !own.Deleting {
 		return nil
 	}
-	return &CredentialError{reasonSecretDeleting, fmt.Sprintf("secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
-		"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer)}
+	return &CredentialError{
+		reasonSecretDeleting,
+		fmt.Sprintf("secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
+			"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer),
+	}
 }
 
 // of returns an account's Secret, unless it is the common one.

@@ -54,7 +54,12 @@ func (o Owners) AccountsOf(ctx context.Context, t Target) ([]string, error) {
 
 // Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the
 // common one if the namespace had no other then.
-func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
+func (o Owners) Own(
+	ctx context.Context,
+	t Target,
+	id schedd.Identity,
+	queued, left []schedd.Job,
+) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
 	}

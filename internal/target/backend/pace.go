@@ -44,7 +44,11 @@ func (most Pace) Next(now Pace, l Load) (next Pace, why string) {
 	case l.DutyCycle >= busy:
 		why = fmt.Sprintf("it is busy for %.0f %% of its time (RecentDaemonCoreDutyCycle)", 100*l.DutyCycle)
 	case l.Usually > 0 && l.Took >= tooLong && l.Took >= slow*l.Usually:
-		why = fmt.Sprintf("it took %s to answer what it has answered in %s", l.Took.Round(time.Millisecond), l.Usually.Round(time.Millisecond))
+		why = fmt.Sprintf(
+			"it took %s to answer what it has answered in %s",
+			l.Took.Round(time.Millisecond),
+			l.Usually.Round(time.Millisecond),
+		)
 	}
 	switch {
 	case why != "":
@@ -54,7 +58,10 @@ func (most Pace) Next(now Pace, l Load) (next Pace, why string) {
 	default:
 		next = Pace{now.Commands + max(1, now.Commands/4), now.PerSecond * 1.25}
 	}
-	next = Pace{min(max(next.Commands, slowest.Commands), most.Commands), min(max(next.PerSecond, slowest.PerSecond), most.PerSecond)}
+	next = Pace{
+		min(max(next.Commands, slowest.Commands), most.Commands),
+		min(max(next.PerSecond, slowest.PerSecond), most.PerSecond),
+	}
 	if why == "" && next != most {
 		why = "it has been busy"
 	}

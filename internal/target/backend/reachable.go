@@ -31,8 +31,12 @@ const ReasonJobsMissing = "JobsMissing"
 
 // MissingMessage says what is missing at an endpoint, and what becomes of it.
 func (r Reachability) MissingMessage() string {
-	return fmt.Sprintf("the schedd answers, but neither its queue nor its history shows %d of htcd's jobs that were there, and %s: perhaps its spool is not mounted, "+
-		"or another one answers in its place. What is still missing in an hour fails as Lost", r.Missing, r.Doubt)
+	return fmt.Sprintf(
+		"the schedd answers, but neither its queue nor its history shows %d of htcd's jobs that were there, and %s: perhaps its spool is not mounted, "+
+			"or another one answers in its place. What is still missing in an hour fails as Lost",
+		r.Missing,
+		r.Doubt,
+	)
 }
 
 // reachable remembers whether each endpoint answered when it was last asked. The zero value is ready to use.
@@ -59,7 +63,13 @@ const missingFor = time.Hour
 
 // note records that an endpoint answered, or why not, and reports whether that is new.
 func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (changed bool) {
-	now := Reachability{Asked: true, At: at, Answered: at, Reason: "Answered", Message: "the schedd answered when last asked"}
+	now := Reachability{
+		Asked:    true,
+		At:       at,
+		Answered: at,
+		Reason:   "Answered",
+		Message:  "the schedd answered when last asked",
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.m[endpoint]

@@ -47,7 +47,11 @@ func (o Owners) RemoveDeleted(ctx context.Context, t Target, uid, reason string,
 }
 
 // removeAsSenders removes jobs as the target's account and, if that leaves some of others, as the common one.
-func (o Owners) removeAsSenders(ctx context.Context, t Target, remove func(id schedd.Identity) (Left, error)) (left Left, err error) {
+func (o Owners) removeAsSenders(
+	ctx context.Context,
+	t Target,
+	remove func(id schedd.Identity) (Left, error),
+) (left Left, err error) {
 	id, err := o.Credentials.Identity(ctx, t)
 	if err != nil {
 		return Left{}, err
@@ -68,7 +72,11 @@ func (o Owners) removeAsSenders(ctx context.Context, t Target, remove func(id sc
 
 // condorRm removes what this identity may remove, which is marked as removed when condor_rm returns, and returns when
 // it did.
-func (o Owners) condorRm(ctx context.Context, id schedd.Identity, constraint, reason string) (returned time.Time, err error) {
+func (o Owners) condorRm(
+	ctx context.Context,
+	id schedd.Identity,
+	constraint, reason string,
+) (returned time.Time, err error) {
 	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, schedd.Removed), reason)
 	if err != nil && schedd.KindOf(err) == schedd.NotAuthorised {
 		err = nil // what is left shows what it may not

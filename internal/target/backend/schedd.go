@@ -13,9 +13,15 @@ type Schedd interface {
 	Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
 	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
-	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
-	// Factories tells of what makes the jobs of runs; SetParallelism changes how many of one are there at a time, and after StopMaking there are no
-	// more than those that it counts.
+	History(
+		ctx context.Context,
+		id schedd.Identity,
+		constraint string,
+		b schedd.HistoryBounds,
+		fn func(schedd.Job) error,
+	) error
+	// Factories tells of what makes the jobs of runs; SetParallelism changes how many of one are there at a time, and
+	// after StopMaking there are no more than those that it counts.
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 	SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
 	StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (made int, there bool, err error)

@@ -51,10 +51,16 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 		return s.usual(ctx, t.Endpoint)
 	case own.State == secrets.Unwatched:
 		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
-			fmt.Sprintf("htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)", own.Name)}
+			fmt.Sprintf(
+				"htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)",
+				own.Name,
+			)}
 	case own.State == secrets.Unread:
 		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
-			fmt.Sprintf("the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)", own.Name)}
+			fmt.Sprintf(
+				"the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)",
+				own.Name,
+			)}
 	case own.State == secrets.Missing:
 		err := missing(own)
 		s.tell(own, time.Time{}, err)
@@ -73,10 +79,18 @@ func place(secret secrets.Secret) string {
 
 func missing(secret secrets.Secret) error {
 	if secret.Namespace == "" {
-		return &CredentialError{reasonSecretMissing, fmt.Sprintf("%s has no credentials: it must have files named %s", place(secret), credential.Keys)}
+		return &CredentialError{
+			reasonSecretMissing,
+			fmt.Sprintf("%s has no credentials: it must have files named %s", place(secret), credential.Keys),
+		}
 	}
 	return &CredentialError{reasonSecretMissing,
-		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", secret.Name, secret.Namespace, credential.Keys)}
+		fmt.Sprintf(
+			"there is no secret %s in namespace %s: create it with the keys %s",
+			secret.Name,
+			secret.Namespace,
+			credential.Keys,
+		)}
 }
 
 // usual is Common for an HTCJob that needs it: if every namespace has its own account, nobody misses the common one.
@@ -107,7 +121,10 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint
 	if common.Namespace == "" {
 		why = "htcd needs to read its files (--credential-dir)"
 	}
-	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable, fmt.Sprintf("%s could not be read yet; %s", place(common), why)}
+	return schedd.Identity{}, &CredentialError{
+		reasonSecretUnreadable,
+		fmt.Sprintf("%s could not be read yet; %s", place(common), why),
+	}
 }
 
 // Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions
@@ -137,7 +154,11 @@ func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Endpoint) (
 	return id, err
 }
 
-func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret, endpoint schedd.Endpoint) (schedd.Identity, error) {
+func (s *SecretCredentials) identity(
+	ctx context.Context,
+	secret secrets.Secret,
+	endpoint schedd.Endpoint,
+) (schedd.Identity, error) {
 	cred, err := credential.Read(secret.Data)
 	var proof credential.Proof
 	if err == nil {

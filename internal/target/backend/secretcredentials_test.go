@@ -24,7 +24,8 @@ var there = schedd.Endpoint{Collector: "far", Schedd: "second"}
 
 var badPassword = &credential.Error{Reason: "BadPassword", Message: "Password incorrect"}
 
-// ticketer gives every account a cache with its name, except those whose KDC or password fails, and every token a directory.
+// ticketer gives every account a cache with its name, except those whose KDC or password fails, and every token a
+// directory.
 type ticketer map[string]error
 
 func (f ticketer) Proof(_ context.Context, c credential.Credential) (credential.Proof, error) {
@@ -51,7 +52,10 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, users map[stri
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	s := secrets.NewWatcher(client, secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace, Further: []string{"further"}})
+	s := secrets.NewWatcher(
+		client,
+		secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace, Further: []string{"further"}},
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, func(string) {}, func(string) {}) }()
@@ -61,7 +65,14 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, users map[stri
 }
 
 func TestWhoseTicketANamespaceGets(t *testing.T) {
-	users := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve", "physics/further": "carol", "biology/kinit-secret": "token"}
+	users := map[string]string{
+		"htcd/kinit-secret":      "robot",
+		"physics/kinit-secret":   "alice",
+		"chemistry/kinit-secret": "bob",
+		"empty/other":            "eve",
+		"physics/further":        "carol",
+		"biology/kinit-secret":   "token",
+	}
 	for name, c := range map[string]struct {
 		without   bool // --namespace-secrets
 		namespace string
@@ -89,7 +100,15 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 		"its own when the common one is refused": {namespace: "physics", refused: ticketer{"robot": badPassword}, ccache: "/tickets/alice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, err := secretsOf(t, !c.without, c.refused, users).Identity(t.Context(), Target{there, Account{c.namespace, c.secret}})
+			id, err := secretsOf(
+				t,
+				!c.without,
+				c.refused,
+				users,
+			).Identity(
+				t.Context(),
+				Target{there, Account{c.namespace, c.secret}},
+			)
 			if c.reason == "" {
 				require.NoError(t, err)
 				require.Equal(t, schedd.Identity{CCache: c.ccache, Tokens: c.tokens, Endpoint: there}, id)
@@ -105,7 +124,11 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 }
 
 func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
-	users := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob"}
+	users := map[string]string{
+		"htcd/kinit-secret":      "robot",
+		"physics/kinit-secret":   "alice",
+		"chemistry/kinit-secret": "bob",
+	}
 	silent := &credential.Error{Reason: "KDCUnreachable", Message: "Cannot contact any KDC"}
 	for name, c := range map[string]struct {
 		refused        ticketer
@@ -139,7 +162,10 @@ func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 
 // While it is unknown whether the namespace has an account, nothing is sent as the common one.
 func TestSecretsThatCannotBeReadAreNotPassedOver(t *testing.T) {
-	unread := secrets.NewWatcher(fake.NewClientset(), secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true})
+	unread := secrets.NewWatcher(
+		fake.NewClientset(),
+		secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true},
+	)
 	s := &SecretCredentials{Secrets: unread, Proofs: ticketer{}}
 	_, err := s.Identity(t.Context(), Target{Account: Account{Namespace: "physics"}})
 	require.ErrorContains(t, err, "deploy/components/namespace-secrets")

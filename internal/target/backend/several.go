@@ -59,7 +59,10 @@ func (s *Several) Choose(ctx context.Context, t Target, schedds []string, jobs i
 		}
 		all = append(all, c)
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.hope, b.hope), cmp.Compare(a.open, b.open)) })
+	slices.SortStableFunc(
+		all,
+		func(a, b candidate) int { return cmp.Or(cmp.Compare(a.hope, b.hope), cmp.Compare(a.open, b.open)) },
+	)
 	var silent error
 	for _, c := range all {
 		if !c.answers {

@@ -23,7 +23,13 @@ type three struct {
 }
 
 func newThree() *three {
-	s := &three{open: map[schedd.Endpoint]int{}, state: map[string]Reachability{}, mute: map[string]bool{}, clock: time.Now(), names: []string{"a", "b", "c"}}
+	s := &three{
+		open:  map[schedd.Endpoint]int{},
+		state: map[string]Reachability{},
+		mute:  map[string]bool{},
+		clock: time.Now(),
+		names: []string{"a", "b", "c"},
+	}
 	s.Several = Several{
 		Schedd: s, Credentials: s, Limits: &Limits{}, Now: func() time.Time { return s.clock },
 		Open: func(context.Context) (map[schedd.Endpoint]int, error) { return s.open, nil },

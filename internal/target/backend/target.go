@@ -82,8 +82,12 @@ func Groups(runs []ledger.Run) []Group {
 		all = append(all, *g)
 	}
 	slices.SortFunc(all, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Endpoint.Collector, b.Endpoint.Collector), cmp.Compare(a.Endpoint.Schedd, b.Endpoint.Schedd),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Secret, b.Secret))
+		return cmp.Or(
+			cmp.Compare(a.Endpoint.Collector, b.Endpoint.Collector),
+			cmp.Compare(a.Endpoint.Schedd, b.Endpoint.Schedd),
+			cmp.Compare(a.Namespace, b.Namespace),
+			cmp.Compare(a.Secret, b.Secret),
+		)
 	})
 	return all
 }

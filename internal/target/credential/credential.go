@@ -29,13 +29,19 @@ func Read(data map[string][]byte) (Credential, error) {
 	_, isToken := data["token"]
 	switch {
 	case isToken && (has("username") || has("password") || has("keytab")):
-		return Credential{}, incomplete("it has token beside username, password or keytab, and it is unclear which is meant: it must have " + Keys)
+		return Credential{}, incomplete(
+			"it has token beside username, password or keytab, and it is unclear which is meant: it must have " + Keys,
+		)
 	case !isToken && !(has("username") && (has("password") || has("keytab"))):
 		return Credential{}, incomplete("it must have " + Keys)
 	}
 	return Credential{
-		kerberos: krb.Credential{Username: string(data["username"]), Password: string(data["password"]), Keytab: data["keytab"]},
-		token:    string(data["token"]), isToken: isToken,
+		kerberos: krb.Credential{
+			Username: string(data["username"]),
+			Password: string(data["password"]),
+			Keytab:   data["keytab"],
+		},
+		token: string(data["token"]), isToken: isToken,
 	}, nil
 }
 

@@ -57,14 +57,23 @@ func TestWhatASecretHasToHold(t *testing.T) {
 
 func TestAProofIsByTicketOrByToken(t *testing.T) {
 	dir := t.TempDir()
-	k := &Keeper{krb.New(krb.Options{BinDir: "/nowhere", Realms: []string{"R"}, Dir: dir}), token.New(token.Options{Dir: dir})}
+	k := &Keeper{
+		krb.New(krb.Options{BinDir: "/nowhere", Realms: []string{"R"}, Dir: dir}),
+		token.New(token.Options{Dir: dir}),
+	}
 	prove := func(pairs ...string) (Proof, error) {
 		c, err := Read(secret(pairs...))
 		require.NoError(t, err)
 		return k.Proof(t.Context(), c)
 	}
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"kid":"POOL"}`)) + "." + encode([]byte(`{"exp":4000000000,"iss":"i","sub":"alice@lab.htcd"}`)) + "." + encode([]byte("signed"))
+	text := encode(
+		[]byte(`{"kid":"POOL"}`),
+	) + "." + encode(
+		[]byte(`{"exp":4000000000,"iss":"i","sub":"alice@lab.htcd"}`),
+	) + "." + encode(
+		[]byte("signed"),
+	)
 	got, err := prove("token", text)
 	require.NoError(t, err)
 	require.Equal(t, "token of alice@lab.htcd", got.By)
@@ -72,7 +81,13 @@ func TestAProofIsByTicketOrByToken(t *testing.T) {
 	require.FileExists(t, filepath.Join(got.Identity.Tokens, "token"))
 	require.Empty(t, got.Identity.CCache)
 
-	text = encode([]byte(`{}`)) + "." + encode([]byte(`{"exp":4000000000,"iss":"https://i","sub":"alice"}`)) + "." + encode([]byte("signed"))
+	text = encode(
+		[]byte(`{}`),
+	) + "." + encode(
+		[]byte(`{"exp":4000000000,"iss":"https://i","sub":"alice"}`),
+	) + "." + encode(
+		[]byte("signed"),
+	)
 	sci, err := prove("token", text)
 	require.NoError(t, err)
 	require.Equal(t, "token of alice by https://i", sci.By)

@@ -15,7 +15,8 @@ import (
 
 var exponent = regexp.MustCompile("[eE][+-]?[0-9]{3}")
 
-// Whatever quantity is asked for, HTCondor is asked for as much, and for less than one unit more, or it is refused in one line.
+// Whatever quantity is asked for, HTCondor is asked for as much, and for less than one unit more, or it is refused in
+// one line.
 func FuzzQuantity(f *testing.F) {
 	for _, seed := range []string{"4Gi", "3000", "500m", "1e30", "-1", "0.1n", "9223372036854775807", "1Pi", "1048577", "1.5", ".5Gi", "1E", "0", "1e6"} {
 		f.Add(seed)

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Of returns what a spec says about its jobs' resources, retries and deadlines, in HTCondor's units. Its errors are of kind
-// schedd.Refused.
+// Of returns what a spec says about its jobs' resources, retries and deadlines, in HTCondor's units. Its errors are of
+// kind schedd.Refused.
 func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 	o := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
 	for _, code := range spec.SuccessExitCodes {
@@ -30,7 +30,9 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 		return *n
 	}
 	o.Deadlines = schedd.Deadlines{
-		HeldDeadline: seconds(spec.HeldDeadlineSeconds), IdleDeadline: seconds(spec.IdleDeadlineSeconds), RunDeadline: seconds(spec.RunDeadlineSeconds),
+		HeldDeadline: seconds(
+			spec.HeldDeadlineSeconds,
+		), IdleDeadline: seconds(spec.IdleDeadlineSeconds), RunDeadline: seconds(spec.RunDeadlineSeconds),
 	}
 	var err error
 	if r := spec.Resources; r != nil {
@@ -71,7 +73,8 @@ type span struct{ least, most, words string }
 
 var (
 	cores = span{"1n", "1M", "more than 0 and at most 1M"}
-	// bytes is for memory and disk. Who asks for less means another unit: 3000 are 3000 bytes to Kubernetes and 3000 MiB to HTCondor.
+	// bytes is for memory and disk. Who asks for less means another unit: 3000 are 3000 bytes to Kubernetes and 3000
+	// MiB to HTCondor.
 	bytes = span{"1Mi", "1Pi", "1Mi to 1Pi"}
 )
 
@@ -91,17 +94,25 @@ func units(field string, asked resource.Quantity, unit int64, in span) (int64, e
 	return 0, schedd.Refusal("%s: expected %s, found %s%s", field, in.words, asked.String(), hint)
 }
 
-// vast reports whether a quantity has an exponent with which it takes up to minutes to compare. The CRDs refuse it, too.
+// vast reports whether a quantity has an exponent with which it takes up to minutes to compare. The CRDs refuse it,
+// too.
 func vast(asked resource.Quantity) bool { return asked.AsDec().Scale() < -99 }
 
 // gpus returns a whole number; 0 asks for none.
 func gpus(asked resource.Quantity) (int64, error) {
 	if vast(asked) {
-		return 0, schedd.Refusal("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())
+		return 0, schedd.Refusal(
+			"spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s",
+			asked.String(),
+		)
 	}
 	n := asked.Value()
-	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 || asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
-		return 0, schedd.Refusal("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())
+	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 ||
+		asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
+		return 0, schedd.Refusal(
+			"spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s",
+			asked.String(),
+		)
 	}
 	return n, nil
 }

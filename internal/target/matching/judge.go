@@ -25,7 +25,8 @@ const (
 	ReasonUnknown   = "NotAnswered"
 )
 
-// Judge says why a job of that size waits, by the first rule that fits. a is nil as long as its requirements have not been analysed.
+// Judge says why a job of that size waits, by the first rule that fits. a is nil as long as its requirements have not
+// been analysed.
 func Judge(need schedd.Size, slots Slots, a *schedd.Analysis) Verdict {
 	all := slots.Machines()
 	large := slots.machines(func(s schedd.Slot) bool { return holds(s.Whole, need) })
@@ -44,11 +45,25 @@ func Judge(need schedd.Size, slots Slots, a *schedd.Analysis) Verdict {
 	case a != nil && unmet(*a) != "":
 		return no(ReasonNoneMeets, "no machine that is large enough (there are %d) meets %s now", large, unmet(*a))
 	case a != nil && a.Slots > 0 && a.Refused == a.Slots:
-		return no(ReasonRefused, "machines that are large enough (there are %d) do not take the job, by their own requirements", large)
+		return no(
+			ReasonRefused,
+			"machines that are large enough (there are %d) do not take the job, by their own requirements",
+			large,
+		)
 	case free == 0:
-		return yes(ReasonAllBusy, "machines match, all busy: %d of %s large enough, and none of them has room now", large, isOrAre(all))
+		return yes(
+			ReasonAllBusy,
+			"machines match, all busy: %d of %s large enough, and none of them has room now",
+			large,
+			isOrAre(all),
+		)
 	}
-	return yes(ReasonRoom, "%d of %s room now: HTCondor decides by priorities and quotas, in its next cycle at the earliest", free, hasOrHave(all))
+	return yes(
+		ReasonRoom,
+		"%d of %s room now: HTCondor decides by priorities and quotas, in its next cycle at the earliest",
+		free,
+		hasOrHave(all),
+	)
 }
 
 // holds reports whether a job of that size fits.
@@ -56,8 +71,9 @@ func holds(slot, need schedd.Size) bool {
 	return slot.CPUs >= max(need.CPUs, 1) && slot.GPUs >= need.GPUs && slot.Memory >= need.Memory && slot.Disk >= need.Disk
 }
 
-// unmet returns the first part of the requirements that no slot meets, "" if there is none. The parts that HTCondor adds for the size are
-// left out: what they are compared with is what is free at the moment. Numbers in brackets stand for the parts above.
+// unmet returns the first part of the requirements that no slot meets, "" if there is none. The parts that HTCondor
+// adds for the size are left out: what they are compared with is what is free at the moment. Numbers in brackets stand
+// for the parts above.
 func unmet(a schedd.Analysis) string {
 	for _, step := range a.Steps {
 		if step.Slots == 0 && !strings.Contains(step.Condition, "Request") && !strings.Contains(step.Condition, "[") {

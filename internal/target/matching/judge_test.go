@@ -9,11 +9,20 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// pool has two machines of 8 CPUs and 32 GiB, the first of which is full, and one of 64 CPUs and 16 GiB that has 4 left.
+// pool has two machines of 8 CPUs and 32 GiB, the first of which is full, and one of 64 CPUs and 16 GiB that has 4
+// left.
 var pool = Slots{
 	{Machine: "a", Whole: schedd.Size{CPUs: 8, Memory: 32 << 10, Disk: 100 << 20}},
-	{Machine: "b", Whole: schedd.Size{CPUs: 8, Memory: 32 << 10, Disk: 100 << 20}, Free: schedd.Size{CPUs: 2, Memory: 20 << 10, Disk: 50 << 20}},
-	{Machine: "c", Whole: schedd.Size{CPUs: 64, Memory: 16 << 10, Disk: 100 << 20}, Free: schedd.Size{CPUs: 4, Memory: 1 << 10, Disk: 90 << 20}},
+	{
+		Machine: "b",
+		Whole:   schedd.Size{CPUs: 8, Memory: 32 << 10, Disk: 100 << 20},
+		Free:    schedd.Size{CPUs: 2, Memory: 20 << 10, Disk: 50 << 20},
+	},
+	{
+		Machine: "c",
+		Whole:   schedd.Size{CPUs: 64, Memory: 16 << 10, Disk: 100 << 20},
+		Free:    schedd.Size{CPUs: 4, Memory: 1 << 10, Disk: 90 << 20},
+	},
 }
 
 func TestJudge(t *testing.T) {
@@ -59,9 +68,20 @@ func TestASampleHasMachinesWithRoomFirst(t *testing.T) {
 }
 
 func TestSlotsOfOneSizeAreOneKind(t *testing.T) {
-	kinds := append(pool, schedd.Slot{Machine: "b", Whole: schedd.Size{CPUs: 8, Memory: 32<<10 + 3}, Free: schedd.Size{CPUs: 8, Memory: 32 << 10}}).Kinds()
+	kinds := append(
+		pool,
+		schedd.Slot{
+			Machine: "b",
+			Whole:   schedd.Size{CPUs: 8, Memory: 32<<10 + 3},
+			Free:    schedd.Size{CPUs: 8, Memory: 32 << 10},
+		},
+	).Kinds()
 	require.Len(t, kinds, 2)
-	require.Equal(t, Kind{Size: schedd.Size{CPUs: 64, Memory: 16 << 10}, Machines: 1, Slots: 1, Free: pool[2].Free, Largest: pool[2].Free}, kinds[0])
+	require.Equal(
+		t,
+		Kind{Size: schedd.Size{CPUs: 64, Memory: 16 << 10}, Machines: 1, Slots: 1, Free: pool[2].Free, Largest: pool[2].Free},
+		kinds[0],
+	)
 	require.Equal(t, Kind{
 		Size: schedd.Size{CPUs: 8, Memory: 32 << 10}, Machines: 2, Slots: 3, Idle: 1,
 		Free: schedd.Size{CPUs: 10, Memory: 52 << 10, Disk: 50 << 20}, Largest: schedd.Size{CPUs: 8, Memory: 32 << 10},

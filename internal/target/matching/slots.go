@@ -46,7 +46,10 @@ func (all Slots) sample(need schedd.Size, most int) (machines []string) {
 		}
 		return 1
 	}
-	slices.SortFunc(large, func(a, b schedd.Slot) int { return cmp.Or(room(a)-room(b), cmp.Compare(a.Machine, b.Machine)) })
+	slices.SortFunc(
+		large,
+		func(a, b schedd.Slot) int { return cmp.Or(room(a)-room(b), cmp.Compare(a.Machine, b.Machine)) },
+	)
 	step := max(1, len(large)/most)
 	seen := map[string]bool{}
 	for i := 0; i < len(large) && len(machines) < most; i += step {
@@ -95,7 +98,11 @@ func (all Slots) Kinds() []Kind {
 		kinds = append(kinds, *k)
 	}
 	slices.SortFunc(kinds, func(a, b Kind) int {
-		return cmp.Or(cmp.Compare(b.Size.CPUs, a.Size.CPUs), cmp.Compare(b.Size.Memory, a.Size.Memory), cmp.Compare(b.Size.GPUs, a.Size.GPUs))
+		return cmp.Or(
+			cmp.Compare(b.Size.CPUs, a.Size.CPUs),
+			cmp.Compare(b.Size.Memory, a.Size.Memory),
+			cmp.Compare(b.Size.GPUs, a.Size.GPUs),
+		)
 	})
 	return kinds
 }

@@ -169,7 +169,11 @@ func (w *Watch) ask(ctx context.Context, g backend.Group, pools *collectors, ana
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			v = &Verdict{metav1.ConditionUnknown, ReasonUnknown, fmt.Sprintf("whether there are slots for the jobs that wait is not known: %v", err)}
+			v = &Verdict{
+				metav1.ConditionUnknown,
+				ReasonUnknown,
+				fmt.Sprintf("whether there are slots for the jobs that wait is not known: %v", err),
+			}
 		case idle:
 			like := likeness{g.Endpoint, r.Size, r.Requirements}
 			is, known := verdicts[like]
@@ -238,12 +242,26 @@ func (w *Watch) requests(ctx context.Context, id schedd.Identity, named []waitin
 		ids = append(ids, one.jobID)
 	}
 	requests := map[string]schedd.Request{}
-	err := w.Condor.Requests(ctx, id, ids, idleFor, func(r schedd.Request) { requests[fmt.Sprintf("%d.%d", r.Cluster, r.Proc)] = r })
+	err := w.Condor.Requests(
+		ctx,
+		id,
+		ids,
+		idleFor,
+		func(r schedd.Request) { requests[fmt.Sprintf("%d.%d", r.Cluster, r.Proc)] = r },
+	)
 	return requests, err
 }
 
-// analysis returns what is known of the requirements of such jobs, and has one of them analysed if that is due and allowed now.
-func (w *Watch) analysis(ctx context.Context, id schedd.Identity, jobID string, like likeness, slots Slots, allowed *int) *schedd.Analysis {
+// analysis returns what is known of the requirements of such jobs, and has one of them analysed if that is due and
+// allowed now.
+func (w *Watch) analysis(
+	ctx context.Context,
+	id schedd.Identity,
+	jobID string,
+	like likeness,
+	slots Slots,
+	allowed *int,
+) *schedd.Analysis {
 	w.mu.Lock()
 	known, is := w.analyses[like]
 	w.mu.Unlock()

@@ -28,7 +28,13 @@ type condor struct {
 	listed   int
 }
 
-func (c *condor) Requests(_ context.Context, _ schedd.Identity, jobIDs []string, _ time.Duration, fn func(schedd.Request)) error {
+func (c *condor) Requests(
+	_ context.Context,
+	_ schedd.Identity,
+	jobIDs []string,
+	_ time.Duration,
+	fn func(schedd.Request),
+) error {
 	for _, id := range jobIDs {
 		if size, idle := c.sizes[id]; idle {
 			r := schedd.Request{Size: size}
@@ -71,7 +77,18 @@ func world(t *testing.T, c *condor, clusters ...int) (*Watch, *ledger.Ledger, *t
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	require.NoError(t, l.Write(t.Context(), func(tx *ledger.Tx) error {
 		for _, cluster := range clusters {
-			r := ledger.Run{UID: fmt.Sprint(cluster), Attempt: 1, Namespace: "n", Name: fmt.Sprint(cluster), State: ledger.Submitted, Schedd: "s", Cluster: cluster, Procs: 1, Created: noon, Submitted: noon}
+			r := ledger.Run{
+				UID:       fmt.Sprint(cluster),
+				Attempt:   1,
+				Namespace: "n",
+				Name:      fmt.Sprint(cluster),
+				State:     ledger.Submitted,
+				Schedd:    "s",
+				Cluster:   cluster,
+				Procs:     1,
+				Created:   noon,
+				Submitted: noon,
+			}
 			require.NoError(t, tx.InsertRun(r))
 			require.NoError(t, tx.InsertProcs(r, 1))
 			p, err := tx.Proc(r.UID, 1, 0)
@@ -87,7 +104,10 @@ func world(t *testing.T, c *condor, clusters ...int) (*Watch, *ledger.Ledger, *t
 
 func TestJobsThatAreAlikeShareAnAnalysisAndSlotsAreAskedForOnce(t *testing.T) {
 	like, other := schedd.Size{CPUs: 1, Memory: 1 << 10}, schedd.Size{CPUs: 2, Memory: 1 << 10}
-	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": like, "2.0": like, "3.0": other, "4.0": {CPUs: 1, Memory: 500 << 10}}}
+	c := &condor{
+		slots: pool,
+		sizes: map[string]schedd.Size{"1.0": like, "2.0": like, "3.0": other, "4.0": {CPUs: 1, Memory: 500 << 10}},
+	}
 	w, _, now := world(t, c, 1, 2, 3, 4)
 	w.Look(t.Context())
 	require.Equal(t, 1, c.listed)
@@ -147,7 +167,15 @@ func TestACollectorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, silent: errors.New("no answer")}
 	w, _, _ := world(t, c, 1)
 	w.Look(t.Context())
-	require.Equal(t, Verdict{metav1.ConditionUnknown, ReasonUnknown, "whether there are slots for the jobs that wait is not known: no answer"}, *w.Of("1", 1))
+	require.Equal(
+		t,
+		Verdict{
+			metav1.ConditionUnknown,
+			ReasonUnknown,
+			"whether there are slots for the jobs that wait is not known: no answer",
+		},
+		*w.Of("1", 1),
+	)
 	require.Empty(t, c.analysed)
 	c.silent = nil
 	w.Look(t.Context())

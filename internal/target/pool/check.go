@@ -32,9 +32,18 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	if a := spec.Account; a != nil && a.SecretName != "" && !slices.Contains(rules.PoolSecrets, a.SecretName) {
 		if len(rules.PoolSecrets) == 0 {
-			return invalid(name, fmt.Errorf("account.secretName: htcd reads no Secrets of namespaces (--namespace-secrets is not set)"))
+			return invalid(
+				name,
+				fmt.Errorf("account.secretName: htcd reads no Secrets of namespaces (--namespace-secrets is not set)"),
+			)
 		}
-		return invalid(name, fmt.Errorf("account.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(rules.PoolSecrets, ", ")))
+		return invalid(
+			name,
+			fmt.Errorf(
+				"account.secretName: htcd may read Secrets of the names %s only (--pool-secrets)",
+				strings.Join(rules.PoolSecrets, ", "),
+			),
+		)
 	}
 	if err := checkKeep(spec.Keep); err != nil {
 		return invalid(name, err)
@@ -50,7 +59,10 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 }
 
 func invalid(name string, why error) error {
-	return &Unusable{ReasonInvalid, fmt.Sprintf("HTCPool %s cannot be used until its administrator mends it: %v", name, why)}
+	return &Unusable{
+		ReasonInvalid,
+		fmt.Sprintf("HTCPool %s cannot be used until its administrator mends it: %v", name, why),
+	}
 }
 
 // Defaults returns what a pool adds to an HTCJob in HTCondor's terms.
@@ -72,7 +84,12 @@ func (p Pool) Defaults() (schedd.Defaults, error) {
 		}
 	}
 	if m := p.Spec.Max; m != nil {
-		d.Most, err = joboptions.Of(v1alpha1.HTCJobSpec{Resources: &m.Resources, Deadlines: v1alpha1.Deadlines{RunDeadlineSeconds: m.RunDeadlineSeconds}})
+		d.Most, err = joboptions.Of(
+			v1alpha1.HTCJobSpec{
+				Resources: &m.Resources,
+				Deadlines: v1alpha1.Deadlines{RunDeadlineSeconds: m.RunDeadlineSeconds},
+			},
+		)
 		if err != nil {
 			return d, schedd.Refusal("%s", strings.ReplaceAll(err.Error(), "spec.resources.", "max."))
 		}

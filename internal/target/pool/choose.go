@@ -37,8 +37,8 @@ func Waits(reason string) bool {
 	return reason == ReasonMissing || reason == ReasonNotAllowed || reason == ReasonInvalid
 }
 
-// Find returns the HTCPool of an HTCJob: the one that it names, else the default one if its namespace may use that; nil if htcd's
-// flags alone decide. Its errors are *Unusable.
+// Find returns the HTCPool of an HTCJob: the one that it names, else the default one if its namespace may use that; nil
+// if htcd's flags alone decide. Its errors are *Unusable.
 func Find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
 	if known == nil {
 		return nil, nil
@@ -46,12 +46,22 @@ func Find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
 	if name := named(job); name != "" {
 		p := known.Get(name)
 		if p == nil {
-			return nil, &Unusable{ReasonMissing, fmt.Sprintf("there is no HTCPool %s (spec.pool.name): kubectl get htcpools lists those that there are", name)}
+			return nil, &Unusable{
+				ReasonMissing,
+				fmt.Sprintf("there is no HTCPool %s (spec.pool.name): kubectl get htcpools lists those that there are", name),
+			}
 		}
 		may, err := usable(p, job.Namespace, known)
 		if err == nil && !may {
-			err = &Unusable{ReasonNotAllowed, fmt.Sprintf("HTCPool %s is not for namespace %s: its administrator decides by labels of the namespace which may use it (namespaceSelector: %s)",
-				name, job.Namespace, metav1.FormatLabelSelector(p.Spec.NamespaceSelector))}
+			err = &Unusable{
+				ReasonNotAllowed,
+				fmt.Sprintf(
+					"HTCPool %s is not for namespace %s: its administrator decides by labels of the namespace which may use it (namespaceSelector: %s)",
+					name,
+					job.Namespace,
+					metav1.FormatLabelSelector(p.Spec.NamespaceSelector),
+				),
+			}
 		}
 		return p, err
 	}
@@ -90,7 +100,8 @@ func Present(name string, known Known) (Pool, bool) {
 func OldestDefault(pools []*v1alpha1.HTCPool) *v1alpha1.HTCPool {
 	var oldest *v1alpha1.HTCPool
 	for _, p := range pools {
-		if p.Spec.Default && (oldest == nil || cmp.Or(p.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(p.Name, oldest.Name)) < 0) {
+		if p.Spec.Default &&
+			(oldest == nil || cmp.Or(p.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(p.Name, oldest.Name)) < 0) {
 			oldest = p
 		}
 	}
@@ -118,7 +129,14 @@ func usable(p *v1alpha1.HTCPool, namespace string, known Known) (bool, error) {
 	}
 	set, there := known.Labels(namespace)
 	if !there {
-		return false, &Unusable{ReasonNotAllowed, fmt.Sprintf("the labels of namespace %s, by which HTCPool %s says who may use it, are not known yet: htcd needs list and watch on namespaces", namespace, p.Name)}
+		return false, &Unusable{
+			ReasonNotAllowed,
+			fmt.Sprintf(
+				"the labels of namespace %s, by which HTCPool %s says who may use it, are not known yet: htcd needs list and watch on namespaces",
+				namespace,
+				p.Name,
+			),
+		}
 	}
 	return selector.Matches(set), nil
 }

@@ -20,7 +20,8 @@ func (c Chooser) New(job *v1alpha1.HTCJob) (Pool, error) {
 	return p, Check(p.Name, p.Spec, c.Rules)
 }
 
-// Same returns the pool that a run is sent by again, as it was when the attempt began, unless that can no longer be used.
+// Same returns the pool that a run is sent by again, as it was when the attempt began, unless that can no longer be
+// used.
 func (c Chooser) Same(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) (Pool, error) {
 	if run.SpecHash != job.SpecHash() || run.Pool != "" && run.PoolSpec == "" {
 		return c.New(job)
@@ -61,7 +62,8 @@ func (c Chooser) Presumed(job *v1alpha1.HTCJob) Pool {
 	return p
 }
 
-// KeepOf returns how long the pool of a run keeps HTCJobs: as the pool is now, or if there is none of that name, as it was.
+// KeepOf returns how long the pool of a run keeps HTCJobs: as the pool is now, or if there is none of that name, as it
+// was.
 func (c Chooser) KeepOf(tx *ledger.Tx, run ledger.Run) (*v1alpha1.PoolKeep, error) {
 	p, there := Present(run.Pool, c.Known)
 	if there || run.Ended.IsZero() {

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Effective returns what holds for an attempt that is sent by the pool and asks for so much; nil without a pool. Of the deadline
-// for all of it, it holds the pool's default only: the HTCJob's own may be edited at any time.
+// Effective returns what holds for an attempt that is sent by the pool and asks for so much; nil without a pool. Of the
+// deadline for all of it, it holds the pool's default only: the HTCJob's own may be edited at any time.
 func (p Pool) Effective(asked schedd.Requests) *v1alpha1.Effective {
 	if p.None() {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// Keep returns how many seconds an HTCJob is kept after its end in that phase, nil for as long as nobody deletes it. own is what
-// its spec says, keep what its pool says.
+// Keep returns how many seconds an HTCJob is kept after its end in that phase, nil for as long as nobody deletes it.
+// own is what its spec says, keep what its pool says.
 func Keep(own *int32, keep *v1alpha1.PoolKeep, phase v1alpha1.Phase) *int32 {
 	if keep == nil {
 		return own

@@ -47,8 +47,8 @@ func (p Pool) Account(job *v1alpha1.HTCJob) backend.Account {
 	return a
 }
 
-// Target returns where an HTCJob goes that is sent by the pool, and as whom; without a schedd it means the usual one, or that one
-// of the pool's several schedds is to be chosen. Its errors are of kind schedd.Refused.
+// Target returns where an HTCJob goes that is sent by the pool, and as whom; without a schedd it means the usual one,
+// or that one of the pool's several schedds is to be chosen. Its errors are of kind schedd.Refused.
 func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Target, error) {
 	var wish v1alpha1.Pool
 	if job.Spec.Pool != nil {
@@ -57,10 +57,17 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 	t := backend.Target{Account: p.Account(job), Endpoint: schedd.Endpoint{Collector: wish.Collector, Schedd: wish.Schedd}}
 	if own := p.Spec.Account; own != nil && wish.SecretName != "" {
 		if own.From == v1alpha1.AccountCommon {
-			return t, schedd.Refusal("spec.pool.secretName: HTCPool %s sends all jobs as htcd's own account: leave it out", p.Name)
+			return t, schedd.Refusal(
+				"spec.pool.secretName: HTCPool %s sends all jobs as htcd's own account: leave it out",
+				p.Name,
+			)
 		}
 		if own.SecretName != "" && own.SecretName != wish.SecretName {
-			return t, schedd.Refusal("spec.pool.secretName: HTCPool %s sends all jobs with the Secret %s: leave it out", p.Name, own.SecretName)
+			return t, schedd.Refusal(
+				"spec.pool.secretName: HTCPool %s sends all jobs with the Secret %s: leave it out",
+				p.Name,
+				own.SecretName,
+			)
 		}
 	}
 	schedds := p.Schedds()
@@ -68,7 +75,12 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 		return policy.Target(t)
 	}
 	if wish.Schedd != "" && !slices.Contains(schedds, wish.Schedd) {
-		return t, schedd.Refusal("spec.pool.schedd: HTCPool %s has no schedd %s, but %s: write one of these, or leave it out", p.Name, wish.Schedd, strings.Join(schedds, ", "))
+		return t, schedd.Refusal(
+			"spec.pool.schedd: HTCPool %s has no schedd %s, but %s: write one of these, or leave it out",
+			p.Name,
+			wish.Schedd,
+			strings.Join(schedds, ", "),
+		)
 	}
 	if wish.Collector != "" && wish.Collector != cmp.Or(p.Spec.Collector, policy.Collector) {
 		return t, schedd.Refusal("spec.pool.collector: it is not the one of HTCPool %s: leave it out", p.Name)

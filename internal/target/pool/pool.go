@@ -1,4 +1,5 @@
-// Package pool decides by which HTCPool an HTCJob is sent, and what that adds to it. It is pure: what it decides from is given to it.
+// Package pool decides by which HTCPool an HTCJob is sent, and what that adds to it. It is pure: what it decides from
+// is given to it.
 package pool
 
 import (
@@ -16,8 +17,8 @@ type Pool struct {
 	Spec v1alpha1.HTCPoolSpec
 }
 
-// of returns what of an HTCPool is written down with an attempt. Whether it is the default, who may use it, its state and its
-// limits only matter before.
+// of returns what of an HTCPool is written down with an attempt. Whether it is the default, who may use it, its state
+// and its limits only matter before.
 func of(p *v1alpha1.HTCPool) Pool {
 	s := p.Spec // what it points to is shared with the informer, and never changed
 	s.Default, s.NamespaceSelector, s.State, s.Limits = false, nil, "", nil

@@ -17,7 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// cluster is a Known with these pools, in which the namespace "labelled" has the label grid=true and "unseen" is not known.
+// cluster is a Known with these pools, in which the namespace "labelled" has the label grid=true and "unseen" is not
+// known.
 type cluster []*v1alpha1.HTCPool
 
 func (c cluster) Get(name string) *v1alpha1.HTCPool {
@@ -39,7 +40,10 @@ func (c cluster) Labels(namespace string) (labels.Set, bool) {
 }
 
 func made(name string, age time.Duration, spec v1alpha1.HTCPoolSpec) *v1alpha1.HTCPool {
-	return &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}, Spec: spec}
+	return &v1alpha1.HTCPool{
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))},
+		Spec:       spec,
+	}
 }
 
 func job(namespace, pool string) *v1alpha1.HTCJob {
@@ -56,7 +60,11 @@ func TestThePoolOfAnHTCJob(t *testing.T) {
 	known := cluster{
 		made("plain", 0, v1alpha1.HTCPoolSpec{}), made("grid", 0, v1alpha1.HTCPoolSpec{NamespaceSelector: grid}),
 		made("broken", 0, v1alpha1.HTCPoolSpec{NamespaceSelector: broken}),
-		made("young", time.Hour, v1alpha1.HTCPoolSpec{Default: true}), made("old", 2*time.Hour, v1alpha1.HTCPoolSpec{Default: true, NamespaceSelector: grid}),
+		made(
+			"young",
+			time.Hour,
+			v1alpha1.HTCPoolSpec{Default: true},
+		), made("old", 2*time.Hour, v1alpha1.HTCPoolSpec{Default: true, NamespaceSelector: grid}),
 	}
 	for name, c := range map[string]struct {
 		namespace, asks, gets, reason string
@@ -99,7 +107,9 @@ func TestOneOfAThousandPoolsIsFound(t *testing.T) {
 func TestASnapshotHoldsWhatAnAttemptIsMadeWith(t *testing.T) {
 	spec := v1alpha1.HTCPoolSpec{
 		Default: true, Schedd: "one@lab", State: v1alpha1.PoolDraining, Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(3))},
-		Defaults: &v1alpha1.PoolDefaults{HTCOpts: strings.Repeat("# long\n", 9000)}, Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h"))},
+		Defaults: &v1alpha1.PoolDefaults{
+			HTCOpts: strings.Repeat("# long\n", 9000),
+		}, Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h"))},
 	}
 	before := of(made("grid", 0, spec))
 	hash, text := before.Snapshot()
@@ -119,7 +129,11 @@ func TestASnapshotHoldsWhatAnAttemptIsMadeWith(t *testing.T) {
 }
 
 func TestWherePoolsSendHTCJobs(t *testing.T) {
-	policy := backend.Policy{Schedd: "usual", AllowPools: []string{"allowed"}, PoolSecrets: []string{"kinit-secret", "other"}}
+	policy := backend.Policy{
+		Schedd:      "usual",
+		AllowPools:  []string{"allowed"},
+		PoolSecrets: []string{"kinit-secret", "other"},
+	}
 	secret := func(name string) *v1alpha1.PoolAccount { return &v1alpha1.PoolAccount{SecretName: name} }
 	common := &v1alpha1.PoolAccount{From: v1alpha1.AccountCommon}
 	for name, c := range map[string]struct {
@@ -183,15 +197,31 @@ func TestHowLongHTCJobsAreKept(t *testing.T) {
 	require.EqualValues(t, 7200, *Keep(nil, keep, v1alpha1.PhaseRemoved), "most is for all")
 	require.EqualValues(t, 7200, *Keep(day, keep, v1alpha1.PhaseSucceeded))
 	require.EqualValues(t, 5, *Keep(new(int32(5)), keep, v1alpha1.PhaseSucceeded))
-	require.EqualValues(t, 1<<31-1, *Keep(nil, &v1alpha1.PoolKeep{Most: d("999999h9999999m999999999s")}, v1alpha1.PhaseFailed))
+	require.EqualValues(
+		t,
+		1<<31-1,
+		*Keep(nil, &v1alpha1.PoolKeep{Most: d("999999h9999999m999999999s")}, v1alpha1.PhaseFailed),
+	)
 }
 
 func TestWhatHoldsIsWrittenAndRead(t *testing.T) {
 	p := Pool{"grid", v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{ActiveDeadlineSeconds: new(int64(9))}}}
-	e := p.Effective(schedd.Requests{CPUs: 2, Memory: 1536, Disk: 1, Retries: new(3), Deadlines: schedd.Deadlines{HeldDeadline: 4, RunDeadline: 5}})
+	e := p.Effective(
+		schedd.Requests{
+			CPUs:      2,
+			Memory:    1536,
+			Disk:      1,
+			Retries:   new(3),
+			Deadlines: schedd.Deadlines{HeldDeadline: 4, RunDeadline: 5},
+		},
+	)
 	text, err := json.Marshal(ReadEffective("grid", Write(e)))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"pool": "grid", "resources": {"cpus": "2", "memory": "1536Mi", "disk": "1Ki"}, "retries": 3, "heldDeadlineSeconds": 4, "runDeadlineSeconds": 5, "activeDeadlineSeconds": 9}`, string(text))
+	require.JSONEq(
+		t,
+		`{"pool": "grid", "resources": {"cpus": "2", "memory": "1536Mi", "disk": "1Ki"}, "retries": 3, "heldDeadlineSeconds": 4, "runDeadlineSeconds": 5, "activeDeadlineSeconds": 9}`,
+		string(text),
+	)
 	require.Nil(t, Pool{}.Effective(schedd.Requests{CPUs: 2}))
 	require.Nil(t, ReadEffective("", ""))
 	require.Equal(t, &v1alpha1.Effective{Pool: "lost"}, ReadEffective("lost", "{"))

@@ -24,8 +24,8 @@ const maxKey = 1 << 20
 // betweenLooks is how often the files are read.
 const betweenLooks = time.Second
 
-// ReadDirectory reads the files that hold an account, as a Secret's data; a missing one is left out. A line end that ends a username is
-// an editor's.
+// ReadDirectory reads the files that hold an account, as a Secret's data; a missing one is left out. A line end that
+// ends a username is an editor's.
 func ReadDirectory(path string) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for _, key := range directoryKeys {
@@ -49,8 +49,8 @@ func ReadDirectory(path string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// directory is a Secret in files, which something else keeps up to date. It may write them one after the other, so they are taken over
-// when they are the same at two looks.
+// directory is a Secret in files, which something else keeps up to date. It may write them one after the other, so they
+// are taken over when they are the same at two looks.
 type directory struct {
 	path string
 

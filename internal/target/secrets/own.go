@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer is kept on a namespace's own Secret while there are HTCJobs that were sent with it: otherwise deleting the Secret
-// or the namespace would take away the credentials needed to remove their jobs.
+// Finalizer is kept on a namespace's own Secret while there are HTCJobs that were sent with it: otherwise deleting the
+// Secret or the namespace would take away the credentials needed to remove their jobs.
 const Finalizer = "htc.cern.ch/in-use"
 
 // Own is a Secret of a namespace's own.
@@ -34,8 +34,8 @@ func (s Own) Sends(named string) bool {
 // patchTime is how long the apiserver may take to answer a patch, as others may be waiting for it.
 const patchTime = 10 * time.Second
 
-// Own lists the Secrets of a namespace that HTCJobs there are sent with, except the common one. It reads what is watched, plus
-// our own writes that the watch has not returned yet.
+// Own lists the Secrets of a namespace that HTCJobs there are sent with, except the common one. It reads what is
+// watched, plus our own writes that the watch has not returned yet.
 func (w *Watcher) Own(namespace string) []Own {
 	var own []Own
 	for name, written := range w.written {
@@ -63,8 +63,8 @@ func (w *Watcher) LetGo(ctx context.Context, secret Own) error {
 	return w.setFinalizer(ctx, secret, "$deleteFromPrimitiveList/finalizers")
 }
 
-// setFinalizer sends a change to the list rather than the list itself, so it cannot drop another's finalizer. The UID protects
-// a younger Secret of the same name.
+// setFinalizer sends a change to the list rather than the list itself, so it cannot drop another's finalizer. The UID
+// protects a younger Secret of the same name.
 func (w *Watcher) setFinalizer(ctx context.Context, secret Own, list string) error {
 	ctx, cancel := context.WithTimeout(ctx, patchTime)
 	defer cancel()
@@ -72,7 +72,15 @@ func (w *Watcher) setFinalizer(ctx context.Context, secret Own, list string) err
 	if err != nil {
 		return err
 	}
-	patched, err := w.client.CoreV1().Secrets(secret.Namespace).Patch(ctx, secret.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patched, err := w.client.CoreV1().Secrets(
+		secret.Namespace,
+	).Patch(
+		ctx,
+		secret.Name,
+		types.StrategicMergePatchType,
+		patch,
+		metav1.PatchOptions{},
+	)
 	if err != nil {
 		return fmt.Errorf("finalizer of secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}

@@ -44,10 +44,19 @@ func TestTheFinalizerOfASecret(t *testing.T) {
 	for _, key := range []string{"htcd/kinit-secret", "physics/kinit-secret", "physics/further", "physics/other"} {
 		namespace, name, err := cache.SplitMetaNamespaceKey(key)
 		require.NoError(t, err)
-		_, err = client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err = client.CoreV1().Secrets(
+			namespace,
+		).Create(
+			t.Context(),
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{},
+		)
 		require.NoError(t, err)
 	}
-	s := NewWatcher(client, Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true, Further: []string{"further"}})
+	s := NewWatcher(
+		client,
+		Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true, Further: []string{"further"}},
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, func(string) {}, func(string) {}) }()
@@ -55,8 +64,14 @@ func TestTheFinalizerOfASecret(t *testing.T) {
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), s.HasSynced))
 	require.Empty(t, s.Own("htcd"), "the common one is no namespace's own")
 	own := s.Own("physics")
-	require.Equal(t, []Own{{Namespace: "physics", Name: "further"}, {Namespace: "physics", Name: "kinit-secret", Usual: true}}, own)
-	others := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "physics", Name: "further", Finalizers: []string{"somebody.else/s"}}}
+	require.Equal(
+		t,
+		[]Own{{Namespace: "physics", Name: "further"}, {Namespace: "physics", Name: "kinit-secret", Usual: true}},
+		own,
+	)
+	others := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "physics", Name: "further", Finalizers: []string{"somebody.else/s"}},
+	}
 	_, err := client.CoreV1().Secrets("physics").Update(t.Context(), others, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	finalizers := func() []string {

@@ -25,8 +25,8 @@ type Options struct {
 	Namespace, Name string // of the Secret for all namespaces without their own
 	// Directory has the content of that Secret in files; empty: it is in Kubernetes.
 	Directory string
-	// PerNamespace lets a Secret of that name in an HTCJob's own namespace take precedence. Watched is the only namespace
-	// searched for them; empty: all.
+	// PerNamespace lets a Secret of that name in an HTCJob's own namespace take precedence. Watched is the only
+	// namespace searched for them; empty: all.
 	PerNamespace bool
 	Watched      string
 	// Further names additional Secrets that HTCJobs may name, in their own namespace.
@@ -38,7 +38,9 @@ func (o Options) Named() []string {
 	if !o.PerNamespace {
 		return nil
 	}
-	return append([]string{o.Name}, slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
+	return append(
+		[]string{o.Name},
+		slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
 }
 
 // Names lists the names of all Secrets that hold accounts.
@@ -75,13 +77,19 @@ func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 	for _, name := range o.Named() {
 		own := watch(o.Watched, name)
 		w.own[name] = own
-		w.written[name] = cache.NewIntegerResourceVersionMutationCache(klog.Background(), own.GetStore(), own.GetIndexer(), time.Minute, false)
+		w.written[name] = cache.NewIntegerResourceVersionMutationCache(
+			klog.Background(),
+			own.GetStore(),
+			own.GetIndexer(),
+			time.Minute,
+			false,
+		)
 	}
 	return w
 }
 
-// Run watches until ctx ends. changed is called with the namespace of a Secret that is added, is deleted, or has new contents;
-// touched when anything else about one changes.
+// Run watches until ctx ends. changed is called with the namespace of a Secret that is added, is deleted, or has new
+// contents; touched when anything else about one changes.
 func (w *Watcher) Run(ctx context.Context, changed, touched func(namespace string)) error {
 	tell := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {

@@ -1,10 +1,10 @@
-// Command cost runs go test -json, one test after the other, and prints what each took: seconds, seconds of CPU, and how many
-// processes ended meanwhile, with the programs that were started most often.
+// Command cost runs go test -json, one test after the other, and prints what each took: seconds, seconds of CPU, and
+// how many processes ended meanwhile, with the programs that were started most often.
 //
 //	cost go test -json -p 1 -parallel 1 ./e2e
 //
-// It gives the command a pid namespace with the kernel's process accounting (acct(2)), which also counts what its descendants
-// start in namespaces of their own: a lab's parts, HTCondor's jobs and what these run. Root only.
+// It gives the command a pid namespace with the kernel's process accounting (acct(2)), which also counts what its
+// descendants start in namespaces of their own: a lab's parts, HTCondor's jobs and what these run. Root only.
 package main
 
 import (
@@ -45,7 +45,10 @@ func run(args []string) error {
 	}
 	cmd := exec.Command(self, append([]string{inside, filepath.Join(dir, "accounts")}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		Pdeathsig:  syscall.SIGKILL,
+	}
 	return cmd.Run()
 }
 

@@ -76,7 +76,16 @@ func (t *table) print(w io.Writer) {
 	fmt.Fprintln(tab, "s\tCPU s\tprocesses\t\t")
 	for _, r := range t.rows {
 		seconds, cpu, processes = seconds+r.seconds, cpu+r.used.cpu, processes+r.used.count()
-		fmt.Fprintf(tab, "%.1f\t%.1f\t%d\t  %s %s: %s\n", r.seconds, float64(r.used.cpu)/100, r.used.count(), r.result, r.name, r.used.programs())
+		fmt.Fprintf(
+			tab,
+			"%.1f\t%.1f\t%d\t  %s %s: %s\n",
+			r.seconds,
+			float64(r.used.cpu)/100,
+			r.used.count(),
+			r.result,
+			r.name,
+			r.used.programs(),
+		)
 	}
 	fmt.Fprintf(tab, "%.1f\t%.1f\t%d\t  all\n", seconds, float64(cpu)/100, processes)
 	tab.Flush()

@@ -80,7 +80,14 @@ func describe(s jobStatus) string {
 	if s.Active == nil || s.Succeeded == nil || s.Failed == nil {
 		return "no status yet"
 	}
-	return fmt.Sprintf("%s: active %d, succeeded %d, failed %d, jobid %v", s.Phase, *s.Active, *s.Succeeded, *s.Failed, s.JobID)
+	return fmt.Sprintf(
+		"%s: active %d, succeeded %d, failed %d, jobid %v",
+		s.Phase,
+		*s.Active,
+		*s.Succeeded,
+		*s.Failed,
+		s.JobID,
+	)
 }
 
 // ended reports whether nothing of a submitted run is active; before submission everything is 0.

@@ -26,7 +26,8 @@ type workflowStatus struct {
 // workflowWithin limits the demo's workflow of some 300 nodes.
 const workflowWithin = 30 * time.Minute
 
-// demoWorkflow runs the scan of examples/workflow to its end on a lab that is up, and prints what its last step has written.
+// demoWorkflow runs the scan of examples/workflow to its end on a lab that is up, and prints what its last step has
+// written.
 func demoWorkflow(ctx context.Context, l *lab.Lab) error {
 	ctx, cancel := context.WithTimeout(ctx, workflowWithin)
 	defer cancel()
@@ -88,7 +89,14 @@ func followWorkflow(ctx context.Context, l *lab.Lab, p *progress, manifest strin
 
 // String is a line about it: the nodes that are done of each step.
 func (s workflowStatus) String() string {
-	line := fmt.Sprintf("%s: %d/%d done, %d running, %d idle", s.Phase, s.Nodes.Done, s.Nodes.Total, s.Nodes.Running, s.Nodes.Idle)
+	line := fmt.Sprintf(
+		"%s: %d/%d done, %d running, %d idle",
+		s.Phase,
+		s.Nodes.Done,
+		s.Nodes.Total,
+		s.Nodes.Running,
+		s.Nodes.Idle,
+	)
 	if s.Nodes.Failed+s.Nodes.Futile > 0 {
 		line += fmt.Sprintf(", %d failed, %d futile", s.Nodes.Failed, s.Nodes.Futile)
 	}

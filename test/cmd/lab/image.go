@@ -30,7 +30,13 @@ func image(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := cache.Operator{Version: *version, Revision: *revision, Created: *created, Architecture: *architecture, Fresh: *fresh}
+	o := cache.Operator{
+		Version:      *version,
+		Revision:     *revision,
+		Created:      *created,
+		Architecture: *architecture,
+		Fresh:        *fresh,
+	}
 	if o.Clone, err = filepath.Abs(*clone); err != nil {
 		return err
 	}

@@ -68,8 +68,12 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 		return err
 	}
 	if base, err := os.UserCacheDir(); err == nil {
-		p.printf("bringing up Kubernetes, HTCondor, Kerberos, apptainer and htcd in %s; what they are built of is kept in %s: "+
-			"some nine minutes the first time on two cores, mostly Kubernetes, and less than one later", l.Dir, filepath.Join(base, "htcd"))
+		p.printf(
+			"bringing up Kubernetes, HTCondor, Kerberos, apptainer and htcd in %s; what they are built of is kept in %s: "+
+				"some nine minutes the first time on two cores, mostly Kubernetes, and less than one later",
+			l.Dir,
+			filepath.Join(base, "htcd"),
+		)
 	}
 	b := build{lab: l, clone: *clone, without: *without, node: os.Getenv("LAB_NODE") != "", condor: condor, p: p}
 	plan, changed, err := b.run(ctx)
@@ -185,8 +189,8 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 	return plan, changed, links(b.lab, plan)
 }
 
-// programs builds what is written in Go, and reports whether htcd has changed. One after the other: builds that run at the same
-// time compile the packages they share once each.
+// programs builds what is written in Go, and reports whether htcd has changed. One after the other: builds that run at
+// the same time compile the packages they share once each.
 func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (changed bool, err error) {
 	if !b.without {
 		if changed, err = buildHTCd(ctx, c, b.lab, b.clone, b.p); err != nil {
@@ -228,10 +232,22 @@ func buildHTCd(ctx context.Context, c *cache.Cache, l *lab.Lab, clone string, p 
 }
 
 // state is what does not outlive a lab.
-var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node", "prometheus", "store", "xrootd"}
+var state = []string{
+	"run",
+	"log",
+	"kube",
+	"etcd",
+	"krb",
+	"condor",
+	"htcd/data",
+	"node",
+	"prometheus",
+	"store",
+	"xrootd",
+}
 
-// begin starts the lab and returns when it is ready. If it cannot become ready, or ctx ends, nothing is left running: until
-// then the lab depends on the other end of the socket.
+// begin starts the lab and returns when it is ready. If it cannot become ready, or ctx ends, nothing is left running:
+// until then the lab depends on the other end of the socket.
 func begin(ctx context.Context, l *lab.Lab, plan root.Plan, id lab.Identity, p *progress) error {
 	for _, dir := range state {
 		if err := os.RemoveAll(l.Path(dir)); err != nil {

@@ -45,7 +45,29 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 const pluginName = "kubectl-htcjob"
 
 // userCommands are those of htcd that know nothing of the operator. They run on the host, where the user's files are.
-var userCommands = []string{"submit", "convert", "status", "wait", "list", "cancel", "rerun", "delete", "completion", "__complete", "logs", "top", "exec", "port-forward", "get-output", "nodes", "graph", "history", "upload", "ui", "sync-secret"}
+var userCommands = []string{
+	"submit",
+	"convert",
+	"status",
+	"wait",
+	"list",
+	"cancel",
+	"rerun",
+	"delete",
+	"completion",
+	"__complete",
+	"logs",
+	"top",
+	"exec",
+	"port-forward",
+	"get-output",
+	"nodes",
+	"graph",
+	"history",
+	"upload",
+	"ui",
+	"sync-secret",
+}
 
 // user runs users' commands, with their own kubeconfig if they have one, else the administrator's.
 func user(l *lab.Lab, name string, args []string) (int, error) {
@@ -97,14 +119,18 @@ func htcd(l *lab.Lab, args []string) (int, error) {
 		return 1, err
 	}
 	if world.Node != nil {
-		return administrator(l, "kubectl", append([]string{"-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd"}, args...))
+		return administrator(
+			l,
+			"kubectl",
+			append([]string{"-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd"}, args...),
+		)
 	}
 	env := append([]string{"PATH=" + root.Path, "LANG=C.UTF-8", "HOME=/nonexistent"}, parts.HTCdEnv(world)...)
 	return enter(l, "htcd", false, env, l.Path("htcd", "bin", "htcd"), args)
 }
 
-// as runs a program of the Debian root as one of its accounts, optionally with access to everybody's files, since people call
-// the lab's commands in their own directories.
+// as runs a program of the Debian root as one of its accounts, optionally with access to everybody's files, since
+// people call the lab's commands in their own directories.
 func as(l *lab.Lab, account string, anyFile bool, name string, args []string) (int, error) {
 	return enter(l, account, anyFile, parts.Environment(l, account), name, args)
 }

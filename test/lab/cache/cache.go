@@ -29,9 +29,13 @@ func Default(log func(string, ...any)) (*Cache, error) {
 	return &Cache{Dir: dir, Log: log}, os.MkdirAll(dir, 0o755)
 }
 
-// artifact returns the directory made by build from recipe, building it if it does not exist. What build writes into its
-// directory is kept only if it returns nil.
-func (c *Cache) artifact(ctx context.Context, name, recipe string, build func(ctx context.Context, dir string) error) (string, error) {
+// artifact returns the directory made by build from recipe, building it if it does not exist. What build writes into
+// its directory is kept only if it returns nil.
+func (c *Cache) artifact(
+	ctx context.Context,
+	name, recipe string,
+	build func(ctx context.Context, dir string) error,
+) (string, error) {
 	sum := sha256.Sum256([]byte(recipe))
 	final := filepath.Join(c.Dir, name+"-"+hex.EncodeToString(sum[:6]))
 	if _, err := os.Stat(final); err == nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// run runs a build command. It ends with all its children when ctx does or when this program is killed. Lines that begin with
-// "step " become progress; the last others are told from time to time, and reported if it fails.
+// run runs a build command. It ends with all its children when ctx does or when this program is killed. Lines that
+// begin with "step " become progress; the last others are told from time to time, and reported if it fails.
 func (c *Cache) run(ctx context.Context, cmd *exec.Cmd, name string) error {
 	return c.follow(ctx, cmd, name, &latest{})
 }

@@ -30,7 +30,11 @@ func CondorVersion(asked string) (string, error) {
 		return DefaultCondor, nil
 	}
 	if _, ok := condorSuites[asked]; !ok {
-		return "", fmt.Errorf("CONDOR=%s: a lab has HTCondor %s", asked, strings.Join(slices.Sorted(maps.Keys(condorSuites)), " or "))
+		return "", fmt.Errorf(
+			"CONDOR=%s: a lab has HTCondor %s",
+			asked,
+			strings.Join(slices.Sorted(maps.Keys(condorSuites)), " or "),
+		)
 	}
 	return asked, nil
 }
@@ -38,23 +42,38 @@ func CondorVersion(asked string) (string, error) {
 // DebianRoot returns the directory of a Debian root with that HTCondor, apptainer, a KDC and etcd.
 func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
 	suite := condorSuites[condor]
-	return c.artifact(ctx, "debian-"+suite, debianScript+debianRootScript+suite+condor, func(ctx context.Context, dir string) error {
-		if err := c.HostPackages(ctx); err != nil {
-			return err
-		}
-		mirror, err := debianMirror("/etc/apt", os.Getenv("HTCD_DEBIAN_MIRROR"))
-		if err != nil {
-			return err
-		}
-		cmd := exec.Command("/bin/sh", "-c", debianScript+debianRootScript, "debian-root", dir, suite, condor, mirror, debianKeyring)
-		return c.run(ctx, namespaced(cmd), "debian")
-	})
+	return c.artifact(
+		ctx,
+		"debian-"+suite,
+		debianScript+debianRootScript+suite+condor,
+		func(ctx context.Context, dir string) error {
+			if err := c.HostPackages(ctx); err != nil {
+				return err
+			}
+			mirror, err := debianMirror("/etc/apt", os.Getenv("HTCD_DEBIAN_MIRROR"))
+			if err != nil {
+				return err
+			}
+			cmd := exec.Command(
+				"/bin/sh",
+				"-c",
+				debianScript+debianRootScript,
+				"debian-root",
+				dir,
+				suite,
+				condor,
+				mirror,
+				debianKeyring,
+			)
+			return c.run(ctx, namespaced(cmd), "debian")
+		},
+	)
 }
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// HostPackages installs what the host lacks: debootstrap for the lab, curl and wget, which the wrapper's unit tests run,
-// shellcheck for make lint, and python3 for the unit tests of clients/python. Nothing else on the host is changed.
+// HostPackages installs what the host lacks: debootstrap for the lab, curl and wget, which the wrapper's unit tests
+// run, shellcheck for make lint, and python3 for the unit tests of clients/python. Nothing else on the host is changed.
 func (c *Cache) HostPackages(ctx context.Context) error {
 	var missing []string
 	for _, program := range []string{"debootstrap", "curl", "wget", "shellcheck", "python3"} {

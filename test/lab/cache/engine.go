@@ -28,8 +28,11 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 		}
 	}
 	// Its own images: those of the machine's podman are neither used nor touched.
-	return &engine{cache: c, podman: []string{"podman", "--root", filepath.Join(c.Dir, "containers"), "--runroot", "/run/htcd",
-		"--tmpdir", "/run/htcd/tmp", "--storage-driver", "overlay", "--cgroup-manager", "cgroupfs", "--events-backend", "none"}}, nil
+	return &engine{
+		cache: c,
+		podman: []string{"podman", "--root", filepath.Join(c.Dir, "containers"), "--runroot", "/run/htcd",
+			"--tmpdir", "/run/htcd/tmp", "--storage-driver", "overlay", "--cgroup-manager", "cgroupfs", "--events-backend", "none"},
+	}, nil
 }
 
 // podmanWorld gives podman its own /run and shared memory, so that the remains of a killed podman vanish with it.
@@ -69,8 +72,8 @@ func (e *engine) load(ctx context.Context, tag, dir string) error {
 	return errors.Join(e.cache.run(ctx, load, "image"), tar.Wait())
 }
 
-// save writes an image to a file in the format of docker save, compressed, under the name tag: podman calls what it built
-// localhost/NAME.
+// save writes an image to a file in the format of docker save, compressed, under the name tag: podman calls what it
+// built localhost/NAME.
 func (e *engine) save(ctx context.Context, built, tag, file string) error {
 	raw := file + ".new"
 	if err := os.RemoveAll(raw); err != nil {

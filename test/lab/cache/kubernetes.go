@@ -13,13 +13,27 @@ var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kuberne
 
 // Kubernetes returns the directory of a control plane's programs and kubectl, built by the module in source.
 func (c *Cache) Kubernetes(ctx context.Context, source string) (string, error) {
-	return c.kubernetes(ctx, "kubernetes", source, "k8s.io/kubernetes/cmd/kube-apiserver", "./kube-controllers", "k8s.io/kubernetes/cmd/kubectl")
+	return c.kubernetes(
+		ctx,
+		"kubernetes",
+		source,
+		"k8s.io/kubernetes/cmd/kube-apiserver",
+		"./kube-controllers",
+		"k8s.io/kubernetes/cmd/kubectl",
+	)
 }
 
 // KubernetesNode returns the directory of the programs that only a lab with a node needs.
 func (c *Cache) KubernetesNode(ctx context.Context, source string) (string, error) {
-	return c.kubernetes(ctx, "kubernetes-node", source, "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes/cmd/kubelet",
-		"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kube-scheduler")
+	return c.kubernetes(
+		ctx,
+		"kubernetes-node",
+		source,
+		"k8s.io/kubernetes/cmd/kube-controller-manager",
+		"k8s.io/kubernetes/cmd/kubelet",
+		"k8s.io/kubernetes/cmd/kube-proxy",
+		"k8s.io/kubernetes/cmd/kube-scheduler",
+	)
 }
 
 func (c *Cache) kubernetes(ctx context.Context, name, source string, programs ...string) (string, error) {
@@ -49,7 +63,13 @@ func (c *Cache) Containerd(ctx context.Context, source string) (string, error) {
 // Helm returns the directory of helm, built by the module in source.
 func (c *Cache) Helm(ctx context.Context, source string) (string, error) {
 	// Without it helm takes every cluster that it is not connected to for Kubernetes 1.20.
-	return c.programs(ctx, "helm", source, "-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36", "tool")
+	return c.programs(
+		ctx,
+		"helm",
+		source,
+		"-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36",
+		"tool",
+	)
 }
 
 // programs builds packages of the module in source.

@@ -60,10 +60,20 @@ type source struct {
 }
 
 // debianSuites are the names under which Debian, and nobody else, publishes a whole archive.
-var debianSuites = []string{"stable", "oldstable", "testing", "unstable", "sid", "bullseye", "bookworm", "trixie", "forky"}
+var debianSuites = []string{
+	"stable",
+	"oldstable",
+	"testing",
+	"unstable",
+	"sid",
+	"bullseye",
+	"bookworm",
+	"trixie",
+	"forky",
+}
 
-// chooseDebian picks the first archive with one of Debian's own suites and the component main. Other archives use such suite
-// names too, but name their components differently or serve from another path, hence the preference.
+// chooseDebian picks the first archive with one of Debian's own suites and the component main. Other archives use such
+// suite names too, but name their components differently or serve from another path, hence the preference.
 func chooseDebian(sources []source) (uri string, ok bool) {
 	for _, s := range sources {
 		mine := slices.Contains(s.components, "main") &&

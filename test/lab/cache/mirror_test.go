@@ -60,7 +60,10 @@ Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 
 func TestDebianMirrorOfAMachineWithoutDebianNamesTheVariable(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "sources.list"), []byte("deb http://mirror.test/ubuntu noble main\n"), 0o644))
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(dir, "sources.list"), []byte("deb http://mirror.test/ubuntu noble main\n"), 0o644),
+	)
 	_, err := debianMirror(dir, "")
 	require.ErrorContains(t, err, "HTCD_DEBIAN_MIRROR")
 }

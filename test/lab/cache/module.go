@@ -22,14 +22,17 @@ type foreign struct {
 	copied map[string]string
 }
 
-// Argo returns the directory of Argo's controller and executor (bin) and of its manifests, in the version that the module in source
-// requires. The module as it is stored lacks a file without which its executor cannot be built for Linux.
+// Argo returns the directory of Argo's controller and executor (bin) and of its manifests, in the version that the
+// module in source requires. The module as it is stored lacks a file without which its executor cannot be built for
+// Linux.
 func (c *Cache) Argo(ctx context.Context, source string) (string, error) {
 	const path = "github.com/argoproj/argo-workflows/v3"
 	return c.foreign(ctx, source, foreign{
 		name: "argo", path: path, packages: []string{"./cmd/workflow-controller", "./cmd/argoexec"},
 		ldflags: "-s -w -X " + path + ".version=", kept: []string{"manifests"},
-		copied: map[string]string{"workflow/executor/os-specific/signal_linux.go": "workflow/executor/os-specific/signal_darwin.go"},
+		copied: map[string]string{
+			"workflow/executor/os-specific/signal_linux.go": "workflow/executor/os-specific/signal_darwin.go",
+		},
 	})
 }
 
@@ -72,8 +75,18 @@ func (c *Cache) foreign(ctx context.Context, source string, f foreign) (string, 
 				return err
 			}
 		}
-		// Nobody waits for it: two compilers at a time leave room for others. A vendor directory, which no module has whole, is not used.
-		args := []string{"build", "-p", "2", "-mod=readonly", "-ldflags", f.ldflags + module.Version, "-o", filepath.Join(dir, "bin") + "/"}
+		// Nobody waits for it: two compilers at a time leave room for others. A vendor directory, which no module has
+		// whole, is not used.
+		args := []string{
+			"build",
+			"-p",
+			"2",
+			"-mod=readonly",
+			"-ldflags",
+			f.ldflags + module.Version,
+			"-o",
+			filepath.Join(dir, "bin") + "/",
+		}
 		cmd := exec.Command("nice", slices.Concat([]string{"go"}, args, BuildFlags, f.packages)...)
 		cmd.Dir = copied
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")

@@ -26,8 +26,8 @@ type Operator struct {
 	Archive string
 }
 
-// BuildOperator builds htcd's image with its Dockerfile. A base image that is neither present nor available is made from
-// Debian's packages and this machine's Go.
+// BuildOperator builds htcd's image with its Dockerfile. A base image that is neither present nor available is made
+// from Debian's packages and this machine's Go.
 func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	dockerfile, err := os.ReadFile(filepath.Join(o.Clone, "Dockerfile"))
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	return e.forget(ctx)
 }
 
-// baseImages returns the images from which the stages of a Dockerfile start when built without arguments, each once, without
-// scratch and other stages.
+// baseImages returns the images from which the stages of a Dockerfile start when built without arguments, each once,
+// without scratch and other stages.
 func baseImages(dockerfile string) []string {
 	var bases, stages []string
 	defaults := map[string]string{}

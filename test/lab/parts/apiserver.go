@@ -70,8 +70,8 @@ func APIServer(w World) (*Process, error) {
 	}, nil
 }
 
-// takesHTCJobs returns the apiserver's error if it has HTCJobs but does not know their schema yet: until then, for up to 5 s, a
-// MutatingAdmissionPolicy has it refuse them.
+// takesHTCJobs returns the apiserver's error if it has HTCJobs but does not know their schema yet: until then, for up
+// to 5 s, a MutatingAdmissionPolicy has it refuse them.
 func takesHTCJobs(ctx context.Context, w World) error {
 	if _, err := dryRun(ctx, w); err != nil && strings.Contains(err.Error(), "There can be a delay") {
 		return err
@@ -82,7 +82,16 @@ func takesHTCJobs(ctx context.Context, w World) error {
 // dryRun returns an HTCJob as the apiserver would create it.
 func dryRun(ctx context.Context, w World) (string, error) {
 	const job = `{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCJob", "metadata": {"name": "ready"}, "spec": {"script": {"image": "centos", "command": "sh", "source": "true"}}}`
-	return kubectl(ctx, w, job, "create", "--raw", "/apis/htc.cern.ch/v1alpha1/namespaces/default/htcjobs?dryRun=All", "-f", "-")
+	return kubectl(
+		ctx,
+		w,
+		job,
+		"create",
+		"--raw",
+		"/apis/htc.cern.ch/v1alpha1/namespaces/default/htcjobs?dryRun=All",
+		"-f",
+		"-",
+	)
 }
 
 // reached returns where the apiserver can be reached: on loopback, which no pod can use, or also from the pods.
@@ -90,7 +99,11 @@ func reached(w World) []string {
 	if w.Node == nil {
 		return []string{"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"}
 	}
-	return []string{"--bind-address=0.0.0.0", "--advertise-address=" + w.Address, "--kubelet-preferred-address-types=InternalIP"}
+	return []string{
+		"--bind-address=0.0.0.0",
+		"--advertise-address=" + w.Address,
+		"--kubelet-preferred-address-types=InternalIP",
+	}
 }
 
 // auditPolicy records the requests of htcd's account, and who runs what in jobs, without their contents.
@@ -108,14 +121,19 @@ rules:
 // HTCdUser is htcd's user at the apiserver: the service account of deploy/base/rbac.
 const HTCdUser = "system:serviceaccount:default:htcd"
 
-// ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts. Only a lab with a node
-// needs the rest of what Kubernetes has of controllers.
+// ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts. Only a lab
+// with a node needs the rest of what Kubernetes has of controllers.
 func ControllerManager(w World) *Process {
 	// By this pods recognise the apiserver: it has written both its certificate and the issuer's to this file.
-	common := []string{"--kubeconfig=" + w.Lab.Kubeconfig(), "--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt")}
+	common := []string{
+		"--kubeconfig=" + w.Lab.Kubeconfig(),
+		"--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt"),
+	}
 	p := &Process{
 		Name: "controller-manager", Log: w.Lab.Log("controller-manager"), Port: w.Ports.ControllerManager, Grace: 3 * time.Second,
-		Args:  append([]string{root.KubernetesDir + "/kube-controllers", fmt.Sprintf("--listen=127.0.0.1:%d", w.Ports.ControllerManager)}, common...),
+		Args: append(
+			[]string{root.KubernetesDir + "/kube-controllers", fmt.Sprintf("--listen=127.0.0.1:%d", w.Ports.ControllerManager)},
+			common...),
 		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
 	}
 	if w.Node != nil {

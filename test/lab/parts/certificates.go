@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Certificates makes the lab's authority and the certificates of its servers: htcd's receiver, the store of files and HTCondor.
+// Certificates makes the lab's authority and the certificates of its servers: htcd's receiver, the store of files and
+// HTCondor.
 func Certificates(w World) error {
 	for _, dir := range []string{receiverFile(w, ""), storeFile(w, ""), w.Lab.Path("condor")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -78,7 +78,8 @@ func Condor(ctx context.Context, w World) (*Process, error) {
 	}, nil
 }
 
-// poolReady returns nil if the schedd answers and the collector knows both it and a slot, so that a job sent now would run.
+// poolReady returns nil if the schedd answers and the collector knows both it and a slot, so that a job sent now would
+// run.
 func poolReady(ctx context.Context, env []string) error {
 	if err := scheddReady(ctx, env); err != nil {
 		return err

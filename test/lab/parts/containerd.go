@@ -42,10 +42,15 @@ func Containerd(w World) (*Process, error) {
 }
 
 func ctr(ctx context.Context, args ...string) (string, error) {
-	return command(ctx, nil, "", append([]string{root.ContainerdDir + "/ctr", "--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
+	return command(
+		ctx,
+		nil,
+		"",
+		append([]string{root.ContainerdDir + "/ctr", "--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
 }
 
-// Adjusting a container's score below that of the whole machine's other processes takes a right that a lab may not have.
+// Adjusting a container's score below that of the whole machine's other processes takes a right that a lab may not
+// have.
 const containerdConfig = `version = 3
 root = %q
 state = "/run/containerd"

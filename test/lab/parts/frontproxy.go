@@ -16,13 +16,15 @@ import (
 // FrontProxyName is the name in the certificate that identifies the apiserver to servers that it forwards requests to.
 const FrontProxyName = "front-proxy-client"
 
-// frontProxy makes the certificate of the apiserver's front proxy, with its own authority, and returns the flags that make the
-// apiserver use it and publish it in the ConfigMap extension-apiserver-authentication. The authority's key stays in dir, for
-// tests that need another certificate from it.
+// frontProxy makes the certificate of the apiserver's front proxy, with its own authority, and returns the flags that
+// make the apiserver use it and publish it in the ConfigMap extension-apiserver-authentication. The authority's key
+// stays in dir, for tests that need another certificate from it.
 func frontProxy(dir string) (flags []string, err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "front-proxy-ca"}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(
+			1,
+		), Subject: pkix.Name{CommonName: "front-proxy-ca"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(10, 0, 0),
 	}
 	key, err := certify(at("front-proxy-ca"), authority, authority, nil)
@@ -31,7 +33,9 @@ func frontProxy(dir string) (flags []string, err error) {
 	}
 	client := &x509.Certificate{
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: FrontProxyName}, KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageClientAuth,
+		}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
 	}
 	if _, err := certify(at("front-proxy-client"), client, authority, key); err != nil {
 		return nil, err

@@ -96,7 +96,8 @@ func Install(ctx context.Context, w World) error {
 	if err := os.Chown(file, int(uid), int(gid)); err != nil {
 		return err
 	}
-	// The policies are in effect some time after they were applied, and HTCJobs may be refused for some time after that.
+	// The policies are in effect some time after they were applied, and HTCJobs may be refused for some time after
+	// that.
 	for {
 		job, err := dryRun(ctx, w)
 		if err == nil && strings.Contains(job, v1alpha1.CreatorAnnotation) {

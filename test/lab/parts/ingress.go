@@ -17,8 +17,8 @@ func Ingress(w World) *Process {
 	}
 }
 
-// The fields of Ingresses and Services that nginx's configuration is made of. Kubernetes' own types would double the time that
-// it takes to build the lab's program.
+// The fields of Ingresses and Services that nginx's configuration is made of. Kubernetes' own types would double the
+// time that it takes to build the lab's program.
 type (
 	ingressObject struct {
 		Metadata objectMeta `json:"metadata"`
@@ -96,10 +96,14 @@ func ConfigureIngress(ctx context.Context, w World) error {
 // nginxConfig returns a configuration with a server for each host and a location for each path.
 func nginxConfig(address string, ingresses []ingressObject, services []serviceObject) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "user www-data;\nworker_processes 1;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log /dev/stderr;\n"+
-		"  proxy_temp_path /run/nginx-proxy;\n  client_body_temp_path /run/nginx-body;\n"+
-		"  fastcgi_temp_path /run/nginx-none;\n  uwsgi_temp_path /run/nginx-none;\n  scgi_temp_path /run/nginx-none;\n"+
-		"  server { listen %[1]s:80 default_server; return 404; }\n", address)
+	fmt.Fprintf(
+		&b,
+		"user www-data;\nworker_processes 1;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log /dev/stderr;\n"+
+			"  proxy_temp_path /run/nginx-proxy;\n  client_body_temp_path /run/nginx-body;\n"+
+			"  fastcgi_temp_path /run/nginx-none;\n  uwsgi_temp_path /run/nginx-none;\n  scgi_temp_path /run/nginx-none;\n"+
+			"  server { listen %[1]s:80 default_server; return 404; }\n",
+		address,
+	)
 	for _, ingress := range ingresses {
 		for _, rule := range ingress.Spec.Rules {
 			fmt.Fprintf(&b, "  server {\n    listen %s:80;\n    server_name %s;\n", address, rule.Host)
@@ -112,7 +116,13 @@ func nginxConfig(address string, ingresses []ingressObject, services []serviceOb
 				if err != nil {
 					return "", fmt.Errorf("ingress %s/%s: %w", ingress.Metadata.Namespace, ingress.Metadata.Name, err)
 				}
-				fmt.Fprintf(&b, "    location %s%s { proxy_pass http://%s; proxy_set_header Host $host; }\n", modifier, path.Path, to)
+				fmt.Fprintf(
+					&b,
+					"    location %s%s { proxy_pass http://%s; proxy_set_header Host $host; }\n",
+					modifier,
+					path.Path,
+					to,
+				)
 			}
 			b.WriteString("    location / { return 404; }\n  }\n")
 		}

@@ -11,8 +11,11 @@ func TestNginxDoesWhatAnIngressSays(t *testing.T) {
 	services := decode[serviceObject](t, `{"metadata": {"namespace": "htcd", "name": "htcd"},
 		"spec": {"clusterIP": "10.96.0.7", "ports": [{"name": "cloudevents", "port": 80}]}}`)
 	ingress := func(kind, port string) []ingressObject {
-		return decode[ingressObject](t, `{"metadata": {"namespace": "htcd", "name": "htcd"}, "spec": {"rules": [{"host": "h.example.org",
-			"http": {"paths": [{"path": "/x", "pathType": "`+kind+`", "backend": {"service": {"name": "htcd", "port": `+port+`}}}]}}]}}`)
+		return decode[ingressObject](
+			t,
+			`{"metadata": {"namespace": "htcd", "name": "htcd"}, "spec": {"rules": [{"host": "h.example.org",
+			"http": {"paths": [{"path": "/x", "pathType": "`+kind+`", "backend": {"service": {"name": "htcd", "port": `+port+`}}}]}}]}}`,
+		)
 	}
 	exact, err := nginxConfig("10.88.0.1", ingress("Exact", `{"name": "cloudevents"}`), services)
 	require.NoError(t, err)

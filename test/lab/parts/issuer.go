@@ -20,8 +20,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// The issuer of SciTokens that the lab's HTCondor knows. Its users have accounts of the same names. It serves nothing: its public key
-// is in the cache in which HTCondor keeps those that it has fetched.
+// The issuer of SciTokens that the lab's HTCondor knows. Its users have accounts of the same names. It serves nothing:
+// its public key is in the cache in which HTCondor keeps those that it has fetched.
 const (
 	SciTokenIssuer   = "https://issuer.example.org/lab"
 	SciTokenAudience = "https://condor." + Domain
@@ -51,9 +51,11 @@ func issuer(ctx context.Context, w World, dir string) error {
 	}
 	encode := base64.RawURLEncoding.EncodeToString
 	valid := time.Now().AddDate(10, 0, 0).Unix()
-	keys, err := json.Marshal(map[string]any{"expires": valid, "next_update": valid, "jwks": map[string]any{"keys": []any{map[string]string{
-		"alg": "ES256", "crv": "P-256", "kty": "EC", "use": "sig", "kid": sciTokenKey, "x": encode(point[1:33]), "y": encode(point[33:]),
-	}}}})
+	keys, err := json.Marshal(
+		map[string]any{"expires": valid, "next_update": valid, "jwks": map[string]any{"keys": []any{map[string]string{
+			"alg": "ES256", "crv": "P-256", "kty": "EC", "use": "sig", "kid": sciTokenKey, "x": encode(point[1:33]), "y": encode(point[33:]),
+		}}}},
+	)
 	if err != nil {
 		return err
 	}
@@ -65,8 +67,14 @@ func issuer(ctx context.Context, w World, dir string) error {
 		return err
 	}
 	file := filepath.Join(cache, "scitokens_cpp.sqllite") // as libSciTokens calls it
-	_, err = command(ctx, nil, fmt.Sprintf(`CREATE TABLE keycache (issuer text UNIQUE PRIMARY KEY NOT NULL, keys text NOT NULL);
-INSERT INTO keycache VALUES ('%s', '%s');`, SciTokenIssuer, keys), "sqlite3", file)
+	_, err = command(
+		ctx,
+		nil,
+		fmt.Sprintf(`CREATE TABLE keycache (issuer text UNIQUE PRIMARY KEY NOT NULL, keys text NOT NULL);
+INSERT INTO keycache VALUES ('%s', '%s');`, SciTokenIssuer, keys),
+		"sqlite3",
+		file,
+	)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ const (
 	Domain = "lab.htcd"
 )
 
-// Passwords by principal. That of robot, htcd's account, contains everything that shells, env files and JSON stumble over.
+// Passwords by principal. That of robot, htcd's account, contains everything that shells, env files and JSON stumble
+// over.
 var Passwords = map[string]string{
 	"robot":  `p w:$x#1"'\`,
 	"alice":  "alicepw",
@@ -24,8 +25,8 @@ var Passwords = map[string]string{
 // person is an account of the root that has a ticket.
 type person struct{ account, principal string }
 
-// people: admin shows HTCondor a ticket of condor, the daemons' principal, because the schedd treats anybody else who has never
-// submitted as anonymous, superuser or not.
+// people: admin shows HTCondor a ticket of condor, the daemons' principal, because the schedd treats anybody else who
+// has never submitted as anonymous, superuser or not.
 var people = []person{{"robot", "robot"}, {"alice", "alice"}, {"admin", "condor"}}
 
 // KDC is the key distribution centre of the lab's own realm. Clients use krb5.conf beside its database.
@@ -84,7 +85,11 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
 	script += fmt.Sprintf("modprinc -maxlife 365d %s\n", host)
 	for _, p := range people {
-		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(Passwords[p.principal]), p.principal)
+		script += fmt.Sprintf(
+			"addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n",
+			kadminQuote(Passwords[p.principal]),
+			p.principal,
+		)
 		script += fmt.Sprintf("ktadd -norandkey -k %s/%s.keytab %s\n", dir, p.account, p.principal)
 	}
 	if out, err := command(ctx, env, script, "kadmin.local", "-r", Realm); err != nil {
@@ -109,8 +114,8 @@ func kadminQuote(s string) string {
 	return string(append(out, '"'))
 }
 
-// Tickets gives each person a ticket in their own file, valid for as long as any lab: the lab's commands must work while the
-// KDC is down.
+// Tickets gives each person a ticket in their own file, valid for as long as any lab: the lab's commands must work
+// while the KDC is down.
 func Tickets(ctx context.Context, w World) error {
 	for _, p := range people {
 		uid, gid, err := Account(p.account)

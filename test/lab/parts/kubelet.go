@@ -52,7 +52,16 @@ imageGCHighThresholdPercent: 100
 }
 
 func nodeReady(ctx context.Context, w World) error {
-	out, err := kubectl(ctx, w, "", "get", "node", NodeName, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")]['status','message']}`)
+	out, err := kubectl(
+		ctx,
+		w,
+		"",
+		"get",
+		"node",
+		NodeName,
+		"-o",
+		`jsonpath={.status.conditions[?(@.type=="Ready")]['status','message']}`,
+	)
 	if err != nil {
 		return err
 	}
@@ -66,8 +75,14 @@ func nodeReady(ctx context.Context, w World) error {
 func Scheduler(w World) *Process {
 	return &Process{
 		Name: "scheduler", Log: w.Lab.Log("scheduler"), Port: 10259,
-		Args: []string{root.KubernetesNodeDir + "/kube-scheduler", "--kubeconfig=" + w.Lab.Kubeconfig(), "--bind-address=127.0.0.1",
-			"--cert-dir=" + w.Lab.Path("kube", "certs"), "--leader-elect=false", "--v=1"},
+		Args: []string{
+			root.KubernetesNodeDir + "/kube-scheduler",
+			"--kubeconfig=" + w.Lab.Kubeconfig(),
+			"--bind-address=127.0.0.1",
+			"--cert-dir=" + w.Lab.Path("kube", "certs"),
+			"--leader-elect=false",
+			"--v=1",
+		},
 		Ready: httpReady("https://127.0.0.1:10259/healthz", ""),
 		Grace: 3 * time.Second,
 	}

@@ -84,7 +84,18 @@ func LoadProgram(ctx context.Context, l *lab.Lab, tag, program, as string) error
 		return err
 	}
 	defer os.Remove(file)
-	_, err = l.RunAs(ctx, "root", root.ContainerdDir+"/ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", file)
+	_, err = l.RunAs(
+		ctx,
+		"root",
+		root.ContainerdDir+"/ctr",
+		"--address",
+		containerdSocket,
+		"--namespace",
+		"k8s.io",
+		"images",
+		"import",
+		file,
+	)
 	return err
 }
 
@@ -130,11 +141,26 @@ func fileLayer(file, as string) (v1.Layer, error) {
 	if err := out.Close(); err != nil {
 		return nil, err
 	}
-	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tree.Bytes())), nil })
+	return tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tree.Bytes())), nil },
+	)
 }
 
 // TagImage gives htcd's image another name, as if it were another one.
 func TagImage(ctx context.Context, l *lab.Lab, tag string) error {
-	_, err := l.RunAs(ctx, "root", root.ContainerdDir+"/ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "tag", "--force", htcdImage, tag)
+	_, err := l.RunAs(
+		ctx,
+		"root",
+		root.ContainerdDir+"/ctr",
+		"--address",
+		containerdSocket,
+		"--namespace",
+		"k8s.io",
+		"images",
+		"tag",
+		"--force",
+		htcdImage,
+		tag,
+	)
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Environment returns that of an account of the root, for work with the command-line tools: robot, alice and admin have their
-// own tickets, and admin may do anything to everybody's jobs.
+// Environment returns that of an account of the root, for work with the command-line tools: robot, alice and admin have
+// their own tickets, and admin may do anything to everybody's jobs.
 func Environment(l *lab.Lab, account string) []string {
 	home := "/home/" + account
 	if account == "root" {

@@ -97,8 +97,14 @@ spec:
   local: {path: %q}
   nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
 `, PodNamespace, data, NodeName),
-		"settings.env": fmt.Sprintf("HTCD_SCHEDD=%s\nHTCD_COLLECTOR=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\nHTCD_LOGS_POD_IMAGE=%s\n",
-			w.Host(), w.Address, w.Ports.Condor, w.Ports.Registry, htcdImage),
+		"settings.env": fmt.Sprintf(
+			"HTCD_SCHEDD=%s\nHTCD_COLLECTOR=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\nHTCD_LOGS_POD_IMAGE=%s\n",
+			w.Host(),
+			w.Address,
+			w.Ports.Condor,
+			w.Ports.Registry,
+			htcdImage,
+		),
 		"krb5.conf": string(krb5),
 		"condor_config": `LOCAL_CONFIG_FILE =
 LOCAL_CONFIG_DIR =
@@ -131,5 +137,9 @@ ENABLE_IPV6 = False
 
 // kubectl runs it as the administrator.
 func kubectl(ctx context.Context, w World, input string, args ...string) (string, error) {
-	return command(ctx, nil, input, append([]string{root.KubernetesDir + "/kubectl", "--kubeconfig", w.Lab.Kubeconfig()}, args...)...)
+	return command(
+		ctx,
+		nil,
+		input,
+		append([]string{root.KubernetesDir + "/kubectl", "--kubeconfig", w.Lab.Kubeconfig()}, args...)...)
 }

@@ -19,8 +19,8 @@ scrape_configs:
       - targets: [127.0.0.1:%d]
 `
 
-// Prometheus scrapes htcd every second and evaluates the rules of deploy/monitoring. It is for tests that ask for it: a lab
-// comes up without it.
+// Prometheus scrapes htcd every second and evaluates the rules of deploy/monitoring. It is for tests that ask for it: a
+// lab comes up without it.
 func Prometheus(w World) (*Process, error) {
 	dir, err := directory("alice", 0o755, w.Lab.Path("prometheus"))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// ReceiverNet is the network between jobs and htcd's receiver: without it callbacks are lost. It is this program, called with
-// "receiver-net". See lab.Callbacks for what it can do.
+// ReceiverNet is the network between jobs and htcd's receiver: without it callbacks are lost. It is this program,
+// called with "receiver-net". See lab.Callbacks for what it can do.
 func ReceiverNet(w World) *Process {
 	return &Process{
 		Name: "receiver-net", Log: w.Lab.Log("receiver-net"), Port: w.Ports.ReceiverNet,

@@ -22,7 +22,10 @@ func ReceiverClient(w World) (*http.Client, error) {
 	if !roots.AppendCertsFromPEM(text) {
 		return nil, errors.New(ReceiverCA(w) + " holds no certificate")
 	}
-	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}, nil
+	return &http.Client{
+		Timeout:   30 * time.Second,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+	}, nil
 }
 
 func receiverFile(w World, name string) string { return w.Lab.Path("htcd", "tls", name) }

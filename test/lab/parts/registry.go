@@ -32,15 +32,15 @@ func Registry(w World) *Process {
 	}
 }
 
-// The account by which everything in the registry can be read below private/, or as localhost, where everything needs it: programs that
-// fetch images show a login only to a registry that asks for it at once.
+// The account by which everything in the registry can be read below private/, or as localhost, where everything needs
+// it: programs that fetch images show a login only to a registry that asks for it at once.
 const (
 	RegistryUser     = "reader"
 	RegistryPassword = "reader's own"
 )
 
-// ServeRegistry is the registry's program. It fills itself with an image for each layer found, and then reports that it is
-// ready.
+// ServeRegistry is the registry's program. It fills itself with an image for each layer found, and then reports that it
+// is ready.
 func ServeRegistry(port string) error {
 	address := "127.0.0.1:" + port
 	ready := make(chan struct{})

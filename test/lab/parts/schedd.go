@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// Schedd is a part within condor: the master starts it through schedd-gate.sh, which waits while the file "down" exists.
+// Schedd is a part within condor: the master starts it through schedd-gate.sh, which waits while the file "down"
+// exists.
 type Schedd struct {
 	condor *Process
 	down   string
@@ -67,8 +68,8 @@ func (s *Schedd) Start(ctx context.Context) error {
 	}
 }
 
-// Stop implements Part. SIGQUIT is HTCondor's fast shutdown, which leaves running jobs to be found again at the next start;
-// SIGTERM would evict them all first.
+// Stop implements Part. SIGQUIT is HTCondor's fast shutdown, which leaves running jobs to be found again at the next
+// start; SIGTERM would evict them all first.
 func (s *Schedd) Stop(ctx context.Context) error { return s.end(ctx, syscall.SIGQUIT) }
 
 // Kill implements Part.

@@ -14,7 +14,8 @@ var schedd2Config string
 // Schedd2Name is the second schedd's name in the collector. Its first cluster is also 1.
 const Schedd2Name = "second@" + Domain
 
-// Schedd2 is another schedd in the pool of condor, which must run. It is for tests that ask for it: a lab comes up without it.
+// Schedd2 is another schedd in the pool of condor, which must run. It is for tests that ask for it: a lab comes up
+// without it.
 func Schedd2(w World) (*Process, error) {
 	dir := w.Lab.Path("condor")
 	if _, err := directory("condor", 0o755, dir, "spool2"); err != nil {

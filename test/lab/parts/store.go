@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// storeConfig has places for the store's directory and its address. Anybody may read and write everything below /, nobody
-// anything below /refused, and what is below /proxies and /tokens only who shows a certificate of the lab's authority or StoreToken.
-// The log says which certificate it was.
+// storeConfig has places for the store's directory and its address. Anybody may read and write everything below /,
+// nobody anything below /refused, and what is below /proxies and /tokens only who shows a certificate of the lab's
+// authority or StoreToken. The log says which certificate it was.
 const storeConfig = `worker_processes 1;
 pid %[1]s/pid;
 events {}
@@ -52,8 +52,8 @@ http {
 // StoreToken is the token that the store wants to see.
 const StoreToken = "the-token-of-the-store" // #nosec G101 -- of a lab
 
-// Store is an nginx from which jobs get files and to which they write them, by GET and PUT over https. It is for tests that
-// ask for it: a lab comes up without it.
+// Store is an nginx from which jobs get files and to which they write them, by GET and PUT over https. It is for tests
+// that ask for it: a lab comes up without it.
 func Store(w World) (*Process, error) {
 	if _, err := directory("www-data", 0o755, storeFile(w, "files")); err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type TokenAsk struct {
 	Only    []string      // the authorisations it grants, such as READ; empty: all of the account's
 }
 
-// Token makes an IDTOKEN as the pool's administrator would, signed with the pool's key. It appears only on the command's
-// standard output.
+// Token makes an IDTOKEN as the pool's administrator would, signed with the pool's key. It appears only on the
+// command's standard output.
 func Token(ctx context.Context, l *lab.Lab, ask TokenAsk) (string, error) {
 	args := []string{"CONDOR_CONFIG=" + l.Path("condor", "server.conf")}
 	if ask.Issuer != "" {

@@ -25,8 +25,8 @@ func tree(pid int) []int {
 	return all
 }
 
-// killTree ends pid and its descendants. All are stopped first, so that none can start another one unseen or restart what is
-// being killed.
+// killTree ends pid and its descendants. All are stopped first, so that none can start another one unseen or restart
+// what is being killed.
 func killTree(pid int) error {
 	var stopped []int
 	for {

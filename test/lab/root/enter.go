@@ -37,14 +37,19 @@ func Enter(pid int, who Person, env []string, fallback, program string, args ...
 			return 0, err
 		}
 	}
-	// setpriv makes the program end with this one. SysProcAttr.Pdeathsig cannot do so across pid namespaces: the child sees
-	// parent 0 and assumes that its parent is gone.
+	// setpriv makes the program end with this one. SysProcAttr.Pdeathsig cannot do so across pid namespaces: the child
+	// sees parent 0 and assumes that its parent is gone.
 	cmd := exec.Command("/usr/bin/setpriv", append([]string{"--pdeathsig", "KILL", "--", program}, args...)...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.UID, Gid: who.GID}}
 	if who.AnyFile {
-		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH}
+		cmd.SysProcAttr.AmbientCaps = []uintptr{
+			unix.CAP_CHOWN,
+			unix.CAP_FOWNER,
+			unix.CAP_DAC_OVERRIDE,
+			unix.CAP_DAC_READ_SEARCH,
+		}
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, err

@@ -12,9 +12,9 @@ import (
 	"htc.cern.ch/htcd/test/lab/ports"
 )
 
-// Init runs the first process: it reserves ports, makes the root, runs the supervisor, collects orphans, and ends with the
-// supervisor; the kernel then ends everything still running. The supervisor gets the ports as its last argument and the
-// owner's socket as its file descriptor 3.
+// Init runs the first process: it reserves ports, makes the root, runs the supervisor, collects orphans, and ends with
+// the supervisor; the kernel then ends everything still running. The supervisor gets the ports as its last argument and
+// the owner's socket as its file descriptor 3.
 func Init(planText string, supervisor ...string) error {
 	var plan Plan
 	if err := json.Unmarshal([]byte(planText), &plan); err != nil {

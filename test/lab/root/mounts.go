@@ -124,8 +124,8 @@ func enterNew(plan Plan) error {
 	return os.Remove("/.old")
 }
 
-// mountFuse lets every account open /dev/fuse, by which apptainer mounts images. On a machine without it squashfuse is covered, and apptainer
-// unpacks the image for each job, which takes four times as long.
+// mountFuse lets every account open /dev/fuse, by which apptainer mounts images. On a machine without it squashfuse is
+// covered, and apptainer unpacks the image for each job, which takes four times as long.
 func mountFuse(at func(string) string) error {
 	dir, device := at("/mnt"), at("/dev/fuse")
 	if err := mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755"); err != nil {
@@ -155,8 +155,8 @@ func usable(node string) bool {
 	return f.Close() == nil
 }
 
-// mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its pods
-// get a place.
+// mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its
+// pods get a place.
 func mountSys(plan Plan, target string) error {
 	if plan.Node == nil {
 		return bind("/sys", target, false)

@@ -17,8 +17,8 @@ type Plan struct {
 	Kubernetes string
 	// Images are the layer files by image name, seen below ImagesDir.
 	Images map[string]string
-	// Unpacked is a directory of the machine where apptainer keeps unpacked images, by content. It is seen as UnpackedDir, and
-	// belongs to robot.
+	// Unpacked is a directory of the machine where apptainer keeps unpacked images, by content. It is seen as
+	// UnpackedDir, and belongs to robot.
 	Unpacked string
 	// Writable lists directories seen where they are on the host.
 	Writable []string

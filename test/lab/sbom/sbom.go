@@ -1,5 +1,5 @@
-// Package sbom lists the contents of an image of htcd as CycloneDX: the Go modules that its program says it was built from,
-// and the Debian packages of its other files.
+// Package sbom lists the contents of an image of htcd as CycloneDX: the Go modules that its program says it was built
+// from, and the Debian packages of its other files.
 package sbom
 
 import (

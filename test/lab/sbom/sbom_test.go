@@ -33,7 +33,10 @@ func TestModulesAndPackagesAreListed(t *testing.T) {
 	program, err := os.ReadFile(self)
 	require.NoError(t, err)
 	list := List{Name: "htcd", Version: "v1"}
-	require.NoError(t, list.read(tree(t, map[string][]byte{Program: program, PackageDir + "/libx": []byte(status), "etc/x": nil})))
+	require.NoError(
+		t,
+		list.read(tree(t, map[string][]byte{Program: program, PackageDir + "/libx": []byte(status), "etc/x": nil})),
+	)
 	require.Equal(t, []Part{{"libx", "1:2.0+dfsg-1", "pkg:deb/debian/libx@1:2.0+dfsg-1?arch=amd64"}}, list.Packages)
 	require.True(t, slices.ContainsFunc(list.Modules, func(p Part) bool { return p.Name == "stdlib" }))
 	require.EqualValues(t, len(program)+len(status), list.Size)

@@ -30,8 +30,8 @@ type Supervisor struct {
 	once  sync.Once
 }
 
-// Run runs the supervisor and returns when the lab should end. Until all parts answer it depends on owner: it reports progress
-// there and ends when it is closed.
+// Run runs the supervisor and returns when the lab should end. Until all parts answer it depends on owner: it reports
+// progress there and ends when it is closed.
 func Run(world parts.World, plan root.Plan, owner net.Conn) error {
 	s := &Supervisor{world: world, plan: plan, parts: map[string]parts.Part{}, down: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -109,7 +109,11 @@ func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error 
 }
 
 // startServers starts everything that htcd works with.
-func (s *Supervisor) startServers(ctx context.Context, step func(string, func() error) error, start func(context.Context, string) error) error {
+func (s *Supervisor) startServers(
+	ctx context.Context,
+	step func(string, func() error) error,
+	start func(context.Context, string) error,
+) error {
 	w := s.world
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return start(ctx, "receiver-net") })
@@ -137,7 +141,11 @@ func (s *Supervisor) startServers(ctx context.Context, step func(string, func() 
 }
 
 // startNode makes the lab a node of its cluster, and htcd a pod on it.
-func (s *Supervisor) startNode(ctx context.Context, step func(string, func() error) error, start func(context.Context, string) error) error {
+func (s *Supervisor) startNode(
+	ctx context.Context,
+	step func(string, func() error) error,
+	start func(context.Context, string) error,
+) error {
 	w := s.world
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return start(gctx, "scheduler") })

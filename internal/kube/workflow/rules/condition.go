@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Condition is the `when` of a rule: comparisons of value with numbers, joined by && and ||. All of it is CEL, in which && binds closer.
+// Condition is the `when` of a rule: comparisons of value with numbers, joined by && and ||. All of it is CEL, in which
+// && binds closer.
 type Condition struct{ anyOf [][]comparison }
 
 type comparison struct {
@@ -16,7 +17,9 @@ type comparison struct {
 	number   float64
 }
 
-var comparisonRE = regexp.MustCompile(`^\s*value\s*(<=|>=|==|!=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)\s*$`)
+var comparisonRE = regexp.MustCompile(
+	`^\s*value\s*(<=|>=|==|!=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)\s*$`,
+)
 
 // Parse reads a condition.
 func Parse(text string) (c Condition, err error) {

@@ -18,8 +18,9 @@ type State struct {
 	Acted time.Time // when it last did
 }
 
-// Next returns what becomes of a rule's state, given whether its condition holds; whether it acts now; and when to look again if nothing
-// changes (the zero time: not at any time). A condition that becomes true too soon after an action counts as doing so when the pause is over.
+// Next returns what becomes of a rule's state, given whether its condition holds; whether it acts now; and when to look
+// again if nothing changes (the zero time: not at any time). A condition that becomes true too soon after an action
+// counts as doing so when the pause is over.
 func (p Pace) Next(s State, holds bool, now time.Time) (next State, acts bool, again time.Time) {
 	next = s
 	next.Holds = holds
@@ -37,7 +38,8 @@ func (p Pace) Next(s State, holds bool, now time.Time) (next State, acts bool, a
 	return next, true, time.Time{}
 }
 
-// Again returns when a rule that has just acted may act again while its condition still holds, the zero time if that is not enough.
+// Again returns when a rule that has just acted may act again while its condition still holds, the zero time if that is
+// not enough.
 func (p Pace) Again(acted time.Time) time.Time {
 	if p.Backoff == 0 {
 		return time.Time{}

@@ -1,6 +1,7 @@
-// Command kube-controllers runs those of Kubernetes' controllers that a lab without a node needs: they collect garbage, empty
-// namespaces that are deleted, give namespaces their service account and the apiserver's certificate, and fill the roles view,
-// edit and admin. kube-controller-manager has some forty more, whose packages take ten times as long to compile.
+// Command kube-controllers runs those of Kubernetes' controllers that a lab without a node needs: they collect garbage,
+// empty namespaces that are deleted, give namespaces their service account and the apiserver's certificate, and fill
+// the roles view, edit and admin. kube-controller-manager has some forty more, whose packages take ten times as long to
+// compile.
 package main
 
 import (
@@ -83,12 +84,30 @@ func run(ctx context.Context, kubeconfig, rootCA, listen string) error {
 }
 
 // namespaces starts the controllers of what each namespace has, and that of the roles.
-func namespaces(ctx context.Context, objects metadata.Interface, client kubernetes.Interface, factory informers.SharedInformerFactory, ca []byte) error {
+func namespaces(
+	ctx context.Context,
+	objects metadata.Interface,
+	client kubernetes.Interface,
+	factory informers.SharedInformerFactory,
+	ca []byte,
+) error {
 	core := factory.Core().V1()
-	emptied := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
-		core.Namespaces(), 5*time.Minute, v1.FinalizerKubernetes)
-	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(), client,
-		serviceaccount.DefaultServiceAccountsControllerOptions())
+	emptied := namespace.NewNamespaceController(
+		ctx,
+		client,
+		objects,
+		client.Discovery().ServerPreferredNamespacedResources,
+		core.Namespaces(),
+		5*time.Minute,
+		v1.FinalizerKubernetes,
+	)
+	accounts, err := serviceaccount.NewServiceAccountsController(
+		klog.FromContext(ctx),
+		core.ServiceAccounts(),
+		core.Namespaces(),
+		client,
+		serviceaccount.DefaultServiceAccountsControllerOptions(),
+	)
 	if err != nil {
 		return err
 	}
@@ -105,7 +124,12 @@ func namespaces(ctx context.Context, objects metadata.Interface, client kubernet
 }
 
 // garbage starts the garbage collector, which learns of new kinds every 30 s as kube-controller-manager's does.
-func garbage(ctx context.Context, objects metadata.Interface, client kubernetes.Interface, factory informers.SharedInformerFactory) error {
+func garbage(
+	ctx context.Context,
+	objects metadata.Interface,
+	client kubernetes.Interface,
+	factory informers.SharedInformerFactory,
+) error {
 	kinds := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
 	go wait.Until(kinds.Reset, 30*time.Second, ctx.Done())
 	started := make(chan struct{})
