@@ -16,8 +16,8 @@ func TestAnHTCJobTakesAFewRequestsToTheAPI(t *testing.T) {
 		runs time.Duration // until its end
 		most int
 	}{
-		"a quick one: finalizer; sent, ended, fetched; an Event":      {0, 5},
-		"a slow one: finalizer; sent, runs, ended, fetched; an Event": {time.Minute, 6},
+		"a quick one: finalizer; sent, ended, fetched; two Events":      {0, 6},
+		"a slow one: finalizer; sent, runs, ended, fetched; two Events": {time.Minute, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithOutput(t)

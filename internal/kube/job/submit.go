@@ -235,6 +235,8 @@ func (c *Controller) recordCluster(
 	if err != nil {
 		return err
 	}
+	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s",
+		run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
 
