@@ -148,8 +148,8 @@ type Event struct {
 }
 
 // Events returns what happened between two statuses: one event for each kind of change, however many jobs changed. The
-// event that jobs were sent is created where their submission is recorded. That they run is none: the phase and the times
-// say so, and each event is a request.
+// event that jobs were sent is created where their submission is recorded. That they run is none: the phase and the
+// times say so, and each event is a request.
 func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
