@@ -12,3 +12,11 @@ from .futures import Future, Futures
 from .submission import attach, map, submit
 
 __all__ = ["Error", "Future", "Futures", "JobError", "as_completed", "attach", "map", "submit", "wait"]
+
+
+def __getattr__(name: str):
+    if name == "HTCCluster":  # nothing else needs Dask
+        from .dask import HTCCluster
+
+        return HTCCluster
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from typing import BinaryIO
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from .errors import Error
 from .types import GROUP, PLURAL, VERSION
@@ -48,6 +49,17 @@ class Cluster:
 
     def config_maps(self) -> str:
         return f"/api/v1/namespaces/{quote(self.namespace)}/configmaps"
+
+    def secrets(self) -> str:
+        return f"/api/v1/namespaces/{quote(self.namespace)}/secrets"
+
+    def own_address(self) -> str:
+        """Returns the address of this machine from which it reaches the Kubernetes API."""
+        server = urlsplit(self.client.configuration.host)
+        family, kind, _, _, to = socket.getaddrinfo(server.hostname, server.port or 443, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as s:
+            s.connect(to)  # sends nothing
+            return s.getsockname()[0]
 
     def open(self, method: str, path: str, query: dict | None = None, body: dict | None = None):
         """Returns an answer that is still to be read, and to be closed."""

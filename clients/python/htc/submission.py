@@ -56,7 +56,7 @@ def submit(
     of its item, a dict, in its environment; a job's result is its standard output. Without items there is one job. The
     files are put beside the script. Any other field of an HTCJob's spec can be given by its name, such as retries=3.
     """
-    _check(fields)
+    check(fields, _OURS)
     table = None if items is None else list(items)
     if table == []:
         raise Error("items is empty: there would be no job")
@@ -71,11 +71,9 @@ def submit(
     else:
         source = what.read_text(encoding="utf-8") if isinstance(what, Path) else what
         spec["script"] = {"image": image, "command": command or "bash", "source": source}
-    requests = {"memory": memory, "cpus": cpus, "disk": disk, "gpus": gpus}
-    spec["resources"] = {resource: value for resource, value in requests.items() if value is not None}
+    spec["resources"] = requests(memory=memory, cpus=cpus, disk=disk, gpus=gpus)
     name = name or f"{_word(what)}-{secrets.token_hex(4)}"
-    if not re.fullmatch("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name):
-        raise Error(f"name {name!r}: want at most 253 lower-case letters, digits, - and ., none of - . at the ends")
+    check_name(name, 253)
     config_map = f"{name[:220]}-inputs-{secrets.token_hex(5)}"
     ours = [{"name": f, "configMapKeyRef": {"name": config_map, "key": f}} for f in bundle]
     spec["inputs"] = [*spec.get("inputs", []), *ours]
@@ -165,14 +163,25 @@ def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, byte
     return job
 
 
-def _check(fields: dict) -> None:
+def check(fields: dict, ours: dict[str, str]) -> None:
+    """Refuses fields that the spec of an HTCJob has not, and those that are ours, which says what to use instead."""
     for field in fields:
-        if field in _OURS:
-            raise Error(f"{field} is not given itself: use {_OURS[field]}")
+        if field in ours:
+            raise Error(f"{field} is not given itself: use {ours[field]}")
         if field not in HTCJobSpec.__annotations__:
             near = difflib.get_close_matches(field, HTCJobSpec.__annotations__, 1)
             hint = f"do you mean {near[0]}?" if near else "docs/htcjob.md lists them"
             raise Error(f"the spec of an HTCJob has no field {field}: {hint}")
+
+
+def check_name(name: str, most: int) -> None:
+    if not re.fullmatch("[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name) or len(name) > most:
+        raise Error(f"name {name!r}: want at most {most} lower-case letters, digits, - and ., none of - . at the ends")
+
+
+def requests(**resources: int | str | None) -> dict[str, int | str]:
+    """Returns what is given of memory, cpus, disk and gpus."""
+    return {resource: value for resource, value in resources.items() if value is not None}
 
 
 def _variables(i: int, item: Any) -> dict[str, str]:

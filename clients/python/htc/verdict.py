@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .errors import Error, JobError
 
-_ENDED = ("Succeeded", "Failed", "Removed")
+ENDED = ("Succeeded", "Failed", "Removed")
 
 
 def _condition(status: dict, kind: str) -> dict:
@@ -27,7 +27,7 @@ def is_final(line: dict, status: dict) -> bool:
     # Of jobs that ran, the output follows, unless htcd keeps none or has given up.
     fetched = _condition(status, "OutputFetched")
     if not fetched:
-        return status.get("phase") in (*_ENDED, "Suspended")
+        return status.get("phase") in (*ENDED, "Suspended")
     return fetched["status"] == "True" or fetched.get("reason") in ("GivenUp", "Incomplete")
 
 
@@ -43,7 +43,7 @@ def error_of(name: str, line: dict, status: dict) -> Error | None:
 
 def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
     """Returns the change of an HTCJob that removes these of its jobs; over: none of the others is open."""
-    if not unwanted or job.get("status", {}).get("phase") in _ENDED:
+    if not unwanted or job.get("status", {}).get("phase") in ENDED:
         return None
     if over:
         return {"spec": {"suspend": True}}
@@ -51,6 +51,29 @@ def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
     if not job.get("status", {}).get("clusterId") or not attempt:
         return None  # later: only jobs that are in HTCondor can be removed one by one
     return {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": f"{attempt}/{_ranges(unwanted)}"}}}
+
+
+def bounds(workers: int, forgiven: int) -> dict[str, int]:
+    """Returns the fields of an HTCJob of so many workers that bound how many there are, and how many may fail."""
+    return {"parallelism": max(workers, 1), "maxFailures": forgiven + max(workers, 3)}
+
+
+def workers(job: dict, wanted: set[int], states: dict[int, str], top: int, crashes: int) -> dict | None:
+    """Returns the change of an HTCJob of workers after which its open jobs are those that are wanted.
+
+    states has the jobs that have ended, top is the highest that was wanted or made, and crashes says how many have
+    failed since a worker was last connected. While workers connect, such failures are forgiven; without, and when the
+    notebook is gone, as many more as there are workers end the HTCJob.
+    """
+    wanted = wanted - states.keys()
+    others = [proc for proc in range(top + 1) if proc not in wanted]
+    forgiven = sum(states.get(proc) != "done" for proc in others) - crashes
+    spec = {f: n for f, n in bounds(len(wanted), forgiven).items() if job["spec"].get(f) != n}
+    change = {"spec": spec} if spec else {}
+    cancel = removal(job, others, False) or {}
+    if cancel and (job["metadata"].get("annotations") or {}).items() >= cancel["metadata"]["annotations"].items():
+        cancel = {}
+    return {**change, **cancel} or None
 
 
 def _ranges(numbers: list[int]) -> str:
