@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 # Fields of the spec that HTCCluster fills.
 _OURS = {
-    "script": "image=, command= and worker_options=", "resources": "memory=, cpus=, disk= and gpus=", "queue": "starts=",
-    "parallelism": "scale() or adapt()", "maxFailures": "none, as HTCCluster changes it", "items": "worker_options=",
-    "itemsFrom": "worker_options=", "parameters": "worker_options=", "interactive": "none", "suspend": "scale(0)",
+    "script": "image=, command= and worker_options=", "resources": "memory=, cpus=, disk= and gpus=",
+    "queue": "starts=", "parallelism": "scale() or adapt()", "maxFailures": "starts=", "suspend": "scale(0)",
+    "items": "worker_options=", "itemsFrom": "worker_options=", "parameters": "worker_options=",
 }
 
 
@@ -96,7 +96,8 @@ class HTCCluster(SpecCluster):
             "ttlSecondsAfterFinished": 3600, "onMaxFailures": "RemoveAll", **fields,
             "resources": requests(memory=memory, cpus=cpus, disk=disk, gpus=gpus),
             "script": {
-                "image": image, "command": command, "source": script, "queue": starts, "args": [*options, *worker_options],
+                "image": image, "command": command, "source": script, "queue": starts,
+                "args": [*options, *worker_options],
             },
         }
         job = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": name}, "spec": spec}
@@ -268,7 +269,7 @@ def _files(security: Security) -> dict[str, str]:
     for part, key in {"ca_file": "dask-ca-file", "cert": "dask-cert", "key": "dask-key"}.items():
         value = worker[part] or worker["cert"]  # which may have the key as well
         if not value:
-            raise Error(f"security= has no {part} for workers: HTCCluster needs TLS; without security= it makes its own keys")
+            raise Error(f"security= has no {part} for workers: HTCCluster needs TLS; without security= it makes keys")
         if "\n" not in value:
             with open(value, encoding="utf-8") as f:
                 value = f.read()

@@ -25,13 +25,13 @@ def main(proc, first, scheduler, *options):
         sys.exit("The image of a worker needs distributed, of the notebook's version: %s" % e)
     # HTCondor starts an evicted worker again, perhaps before the scheduler knows that the old one is gone.
     name = "%d-%s" % (int(proc) + int(first), secrets.token_hex(4))
-    tls = [word for part in ("ca-file", "cert", "key") for word in ("--tls-" + part, os.path.join(here, "dask-" + part))]
+    own = ["--tls-%s=%s" % (part, os.path.join(here, "dask-" + part)) for part in ("ca-file", "cert", "key")]
     if not any(option.startswith(("--host", "--interface", "--listen-address")) for option in options):
-        tls += ["--host", own_address(scheduler)]
+        own += ["--host", own_address(scheduler)]
     # HTCondor does what a nanny does.
     dask_worker(
         [scheduler, "--name", name, "--no-nanny", "--no-dashboard", "--death-timeout", "60",
-         "--local-directory", os.getcwd(), *tls, *options]
+         "--local-directory", os.getcwd(), *own, *options]
     )
 
 

@@ -61,7 +61,8 @@ class Workers:
             self._post(self._cluster.secrets(), secret, {"dryRun": "All"})
         except Refused as e:
             if e.status == 403:
-                raise Error(f"HTCCluster needs the right to create Secrets, in which the TLS keys travel: {e}") from None
+                why = "HTCCluster needs the right to create Secrets, in which the TLS keys travel"
+                raise Error(f"{why}: {e}") from None
             raise
 
     def want(self, numbers: set[int], address: str) -> None:
@@ -89,7 +90,8 @@ class Workers:
         """Returns how the HTCJob stands, and why it waits."""
         if not self.name:
             return self._trouble or "no HTCJob was made yet"
-        counts = (f"{self._status[word]} {word}" for word in ("idle", "held", "running", "failed") if self._status.get(word))
+        words = (word for word in ("idle", "held", "running", "failed") if self._status.get(word))
+        counts = (f"{self._status[word]} {word}" for word in words)
         why = self._trouble or (self._status.get("message", "") if self._status.get("reason") else "")
         return f"{self.name}: " + (", ".join(counts) or "not in HTCondor yet") + (f" ({why})" if why else "")
 
@@ -179,8 +181,8 @@ class Workers:
     def _create(self) -> None:
         """Creates the HTCJob, and the Secret that belongs to it. Asked again, it goes on where it broke off."""
         job, secret = self._objects
-        made = json.loads(self._post(self._cluster.jobs(), job, {"fieldValidation": "Strict"}, self._cluster.jobs(self.name)))
-        uid = made["metadata"]["uid"]
+        own = self._cluster.jobs(self.name)
+        uid = json.loads(self._post(self._cluster.jobs(), job, {"fieldValidation": "Strict"}, own))["metadata"]["uid"]
         owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": self.name, "uid": uid}
         secret["metadata"]["ownerReferences"] = [owner]
         self._post(self._cluster.secrets(), secret, {})
@@ -205,9 +207,8 @@ class Workers:
         spec = job["spec"]
         spec.update(verdict.bounds(len(wanted), 0))
         spec["script"]["args"] = ["{{proc}}", str(min(wanted)), self._address, *spec["script"]["args"]]
-        spec["inputs"] = [
-            *spec.get("inputs", []), *({"name": key, "secretKeyRef": {"name": name, "key": key}} for key in self._secret)
-        ]
+        ours = [{"name": key, "secretKeyRef": {"name": name, "key": key}} for key in self._secret]
+        spec["inputs"] = [*spec.get("inputs", []), *ours]
         metadata = {"name": name, "labels": {"htc.cern.ch/jobs": "true"}}
         return job, {"metadata": metadata, "immutable": True, "stringData": self._secret}
 
