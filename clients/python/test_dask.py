@@ -138,6 +138,8 @@ class Dask(unittest.TestCase):
             r"queue is not given itself: use starts=": {"queue": 3},
             "no field requirement: do you mean requirements": {"requirement": "true"},
             "name 'A_B'": {"name": "A_B"},
+            "contact_address is 'dask:8786': want one such as 'tls:": {"contact_address": "dask:8786"},
+            "port is 70000": {"port": 70000},
             "cannot be started with host='192.0.2.1'": {"host": "192.0.2.1"},
         }.items():
             with self.assertRaisesRegex(htc.Error, words):

@@ -14,14 +14,14 @@ import time
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from .cluster import connect
+from .cluster import Cluster, connect
 from .errors import Error
 from .submission import check, check_name, requests
 from .types import GROUP, KIND, VERSION, HTCJobSpec
 from .workers import Workers
 
 try:
-    from dask.utils import parse_bytes
+    from dask.utils import parse_bytes, parse_timedelta
     from distributed import Scheduler, Security
     from distributed.core import Status
     from distributed.deploy.spec import SpecCluster
@@ -82,6 +82,10 @@ class HTCCluster(SpecCluster):
         check_name(name, 200)
         self._starts = starts
         self._check_count(n_workers)
+        if contact_address and not re.fullmatch(r"tls://.+:\d+", contact_address):
+            raise Error(f"contact_address is {contact_address!r}: want one such as 'tls://dask.example.org:8786'")
+        if not isinstance(port, int) or not 0 <= port < 1 << 16:
+            raise Error(f"port is {port!r}: want a number from 0, for any free port, to 65535")
         self.failure: Error | None = None
         self._contact = contact_address
         self._spec_lock = threading.RLock()  # the loop replaces workers while others scale
@@ -104,7 +108,7 @@ class HTCCluster(SpecCluster):
         cluster = connect(namespace)
         self._jobs = Workers(cluster, job, _files(security), self._tell_ended, self._fail, self._connected)
         self._jobs.try_out()
-        host = host or cluster.own_address()
+        host = host or _own_address(cluster)
         scheduler = {
             "protocol": "tls://", "host": host, "port": port, "security": security,
             "dashboard": True, "dashboard_address": dashboard_address,
@@ -118,7 +122,10 @@ class HTCCluster(SpecCluster):
                 name=f"{name}-{secrets.token_hex(4)}",
             )
         except RuntimeError as e:
-            raise Error(f"the scheduler of Dask cannot be started with host={host!r} and port={port}: {e}") from e
+            why: BaseException = e
+            while why.__cause__:
+                why = why.__cause__
+            raise Error(f"the scheduler of Dask cannot be started with host={host!r} and port={port}: {why}") from e
         except BaseException:  # also Ctrl-C
             self._jobs.close()
             raise
@@ -159,9 +166,9 @@ class HTCCluster(SpecCluster):
         self._check_count(minimum)
         return super().adapt(*args, minimum=minimum, maximum=self._check_count(maximum), **kwargs)
 
-    def wait_for_workers(self, n_workers: int, timeout: float | None = None):
+    def wait_for_workers(self, n_workers: int, timeout: float | str | None = None):
         """Waits until so many workers are connected. It raises what has gone wrong with their HTCJob."""
-        return self.sync(self._wait_for_workers, n_workers, timeout)
+        return self.sync(self._wait_for_workers, n_workers, parse_timedelta(timeout))
 
     def new_worker_spec(self) -> dict:
         self._i += 1
@@ -246,6 +253,13 @@ def _number(name: Any) -> Any:
     """Returns the number of a worker of this cluster by its name, and any other name as it is."""
     own = re.fullmatch(r"(\d+)-[0-9a-f]{8}", str(name))
     return int(own[1]) if own else name
+
+
+def _own_address(cluster: Cluster) -> str:
+    try:
+        return cluster.own_address()
+    except OSError as e:
+        raise Error(f"from where this machine reaches the Kubernetes API is not known ({e}): give host=") from None
 
 
 def _bytes(memory: int | str) -> int:
