@@ -94,7 +94,7 @@ def template(starts=100):
 class Case(unittest.TestCase):
     def setUp(self):
         self.cluster = Fake()
-        self.ended, self.failed, self.connected = mock.Mock(), mock.Mock(), mock.Mock(return_value=False)
+        self.ended, self.failed, self.connected = mock.Mock(), mock.Mock(), mock.Mock(return_value=set())
         self.error = threading.Event()
         self.failed.side_effect = lambda _: self.error.set()
         patch = mock.patch("htc.workers._PAUSE", 0.01)
@@ -132,16 +132,29 @@ class Scaling(Case):
         self.want(0, 1, 2)
         self.want(0, 1, 2, 3)
         self.cluster.until(lambda c: c.parallelism() == [4])
+        self.connected.return_value = {3}
         self.want(0, 2)
         self.cluster.until(lambda c: c.parallelism() == [2] and c.cancelled == "1/1,3")
         self.want(0, 2, 4)
         self.cluster.until(lambda c: c.parallelism() == [3] and c.cancelled == "1/1,3")
+        self.assertEqual(self.workers.next, 4)
+
+    def test_jobs_that_htcondor_has_not_made_are_wanted_again_by_their_numbers(self):
+        self.want(0, 1, 2)
+        self.want(0)
+        self.cluster.until(lambda c: c.parallelism() == [1])
+        self.assertEqual((self.workers.next, self.cluster.cancelled), (0, None))
+        self.want(0, 2)
+        self.cluster.until(lambda c: c.cancelled == "1/1")
+        self.want(0, 1, 2)
+        self.cluster.until(lambda c: c.parallelism() == [3] and c.cancelled is None)
 
     def test_jobs_that_are_not_in_htcondor_yet_are_cancelled_once_they_are(self):
         self.cluster.status = {}
         self.want(0, 1)
-        self.want(0)
-        self.cluster.until(lambda c: c.parallelism() == [1])
+        self.want(0, 2)
+        self.cluster.until(lambda c: c.secrets_)
+        self.assertIsNone(self.cluster.cancelled)
         self.cluster.status = {"clusterId": 7, "attempt": 1}
         self.cluster.until(lambda c: c.cancelled == "1/1")
 

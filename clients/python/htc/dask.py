@@ -129,7 +129,6 @@ class HTCCluster(SpecCluster):
         except BaseException:  # also Ctrl-C
             self._jobs.close()
             raise
-        self._i = max(self._i, n_workers)
 
     def scale(self, n: int = 0, memory: int | str | None = None, cores: int | None = None):
         """Asks for n workers, or for as many as have so much memory, or so many cores, together."""
@@ -146,6 +145,7 @@ class HTCCluster(SpecCluster):
             surplus = sorted(self.worker_spec, key=lambda number: (number in here, -number))
             for number in surplus[: max(len(surplus) - n, 0)]:
                 del self.worker_spec[number]
+            self._i = self._next()
             while len(self.worker_spec) < n:
                 self.worker_spec.update(self.new_worker_spec())
         self.loop.add_callback(self._correct_state)
@@ -170,10 +170,6 @@ class HTCCluster(SpecCluster):
         """Waits until so many workers are connected. It raises what has gone wrong with their HTCJob."""
         return self.sync(self._wait_for_workers, n_workers, parse_timedelta(timeout))
 
-    def new_worker_spec(self) -> dict:
-        self._i += 1
-        return {self._i - 1: {}}
-
     @property
     def observed(self) -> set:
         workers = list(self.scheduler.workers.values()) if self.scheduler else []
@@ -185,6 +181,10 @@ class HTCCluster(SpecCluster):
         link = super().dashboard_link
         host = self.scheduler_spec["options"]["dashboard_address"].rpartition(":")[0]
         return re.sub(r"//[^/]*:(\d+)", rf"//{host}:\1", link) if host else link
+
+    def _next(self) -> int:
+        """Returns from which number on new_worker_spec looks for one that is free."""
+        return max({self._jobs.next - 1, *self._connected()}) + 1
 
     async def _correct_state_internal(self) -> None:
         async with self._lock:
@@ -217,8 +217,8 @@ class HTCCluster(SpecCluster):
 
     # What follows is called from the thread of the HTCJob.
 
-    def _connected(self) -> bool:
-        return bool(self.scheduler and self.scheduler.workers)
+    def _connected(self) -> set[int]:
+        return {number for number in self.observed if isinstance(number, int)}
 
     def _tell_ended(self, numbers: list[int]) -> None:
         self.loop.add_callback(self._replace, numbers)
@@ -226,6 +226,7 @@ class HTCCluster(SpecCluster):
     def _replace(self, numbers: list[int]) -> None:
         """Puts new workers in the places of those whose jobs have ended though they were wanted."""
         with self._spec_lock:
+            self._i = self._next()
             for number in numbers:
                 if self.worker_spec.pop(number, None) is not None:
                     self.worker_spec.update(self.new_worker_spec())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .errors import Error, JobError
 
+_CANCEL = "htc.cern.ch/cancel-procs"
 ENDED = ("Succeeded", "Failed", "Removed")
 
 
@@ -50,7 +51,7 @@ def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
     attempt = job.get("status", {}).get("attempt")
     if not job.get("status", {}).get("clusterId") or not attempt:
         return None  # later: only jobs that are in HTCondor can be removed one by one
-    return {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": f"{attempt}/{_ranges(unwanted)}"}}}
+    return {"metadata": {"annotations": {_CANCEL: f"{attempt}/{_ranges(unwanted)}"}}}
 
 
 def bounds(workers: int, forgiven: int) -> dict[str, int]:
@@ -61,7 +62,7 @@ def bounds(workers: int, forgiven: int) -> dict[str, int]:
 def workers(job: dict, wanted: set[int], states: dict[int, str], top: int, crashes: int) -> dict | None:
     """Returns the change of an HTCJob of workers after which its open jobs are those that are wanted.
 
-    states has the jobs that have ended, top is the highest that was wanted or made, and crashes says how many have
+    states has the jobs that have ended, top is the highest that is wanted or made, and crashes says how many have
     failed since a worker was last connected. While workers connect, such failures are forgiven; without, and when the
     notebook is gone, as many more as there are workers end the HTCJob.
     """
@@ -70,10 +71,11 @@ def workers(job: dict, wanted: set[int], states: dict[int, str], top: int, crash
     forgiven = sum(states.get(proc) != "done" for proc in others) - crashes
     spec = {f: n for f, n in bounds(len(wanted), forgiven).items() if job["spec"].get(f) != n}
     change = {"spec": spec} if spec else {}
-    cancel = removal(job, others, False) or {}
-    if cancel and (job["metadata"].get("annotations") or {}).items() >= cancel["metadata"]["annotations"].items():
-        cancel = {}
-    return {**change, **cancel} or None
+    asked = (job["metadata"].get("annotations") or {}).get(_CANCEL)
+    cancel = removal(job, others, False) or {"metadata": {"annotations": {_CANCEL: None}}}
+    if cancel["metadata"]["annotations"][_CANCEL] != asked:
+        change.update(cancel)
+    return change or None
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -21,19 +21,19 @@ _PAUSE = 2.0
 class Workers:
     """Keeps an HTCJob so that its open jobs are the workers that are wanted. While none is, there is no HTCJob.
 
-    Workers have numbers, which only rise. The first of those that are wanted when an HTCJob is made is its job 0.
-    HTCondor makes its jobs in their order, as many at a time as spec.parallelism says; those that are not wanted are
-    cancelled.
+    Workers have numbers. The first of those that are wanted when an HTCJob is made is its job 0. HTCondor makes its jobs
+    in their order, as many at a time as spec.parallelism says; those that are not wanted are cancelled. A number is used
+    again as long as HTCondor has not made its job.
     """
 
     def __init__(
         self, cluster: Cluster, job: dict, secret: dict[str, str],
-        ended: Callable[[list[int]], Any], failed: Callable[[Error], Any], connected: Callable[[], bool],
+        ended: Callable[[list[int]], Any], failed: Callable[[Error], Any], connected: Callable[[], set[int]],
     ):
         self._cluster, self._template, self._secret = cluster, job, secret
         # What is called from the thread: with wanted workers whose jobs have ended, with the error that is the end.
         self._ended, self._failed = ended, failed
-        self._connected = connected  # whether any worker is
+        self._connected = connected  # which workers are
         self._most = job["spec"]["script"]["queue"]
         self._wanted: set[int] = set()
         self._address = ""
@@ -42,16 +42,22 @@ class Workers:
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._trouble = ""
+        self._first, self._made = 0, -1  # the number of job 0, and the highest job that HTCondor has made
         self._forget()
 
     def _forget(self) -> None:
-        self.name, self._uid, self._first = "", "", 0
+        self.name, self._uid = "", ""
+        self._first, self._made = self.next, -1
         self._objects: tuple[dict, dict] = ({}, {})
         self._status: dict = {}
         self._seen = ""  # the version of the HTCJob whose jobs were looked at
-        self._top = -1  # the highest job that was wanted or made
         self._states: dict[int, str] = {}  # of jobs that have ended
         self._crashes = 0  # jobs that have failed since a worker was last connected
+
+    @property
+    def next(self) -> int:
+        """The first number whose job HTCondor has not made, as far as is known."""
+        return self._first + self._made + 1
 
     def try_out(self) -> None:
         """Raises what the cluster would refuse, before anything is made."""
@@ -141,28 +147,28 @@ class Workers:
                 f"{self.name} has started {self._most} workers, and has no more: scale(0) and then scale again, or "
                 "give HTCCluster a larger starts="
             )
-        if self._connected():
+        if connected := self._connected():
             self._crashes = 0
-        self._top = max(self._top, *procs)
+            self._made = max(self._made, max(connected) - self._first)  # before HTCondor's word has come here
         if job["metadata"]["resourceVersion"] != self._seen:
-            ended = self._look() & procs
+            ended = self._look(max(procs)) & procs
             self._seen = job["metadata"]["resourceVersion"]
             if ended:
                 self._ended([proc + self._first for proc in ended])
-        change = verdict.workers(job, procs, self._states, self._top, self._crashes)
+        change = verdict.workers(job, procs, self._states, max(self._made, *procs), self._crashes)
         if change:
             self._cluster.read("PATCH", self._cluster.jobs(self.name), body=change)
 
-    def _look(self) -> set[int]:
-        """Returns the jobs that have ended since the last look."""
+    def _look(self, last: int) -> set[int]:
+        """Returns the jobs that have ended since the last look; last is the last that is wanted."""
         ended = set()
-        low = next((proc for proc in range(self._top + 1) if proc not in self._states), self._top + 1)
+        low = next((proc for proc in range(last + 1) if proc not in self._states), last + 1)
         # HTCondor may have made a few more than are wanted, in place of those that were retired.
-        query = {"from": low, "limit": 2 * (self._top + 1 - low) + 100}
+        query = {"from": low, "limit": 2 * (max(last, self._made) + 1 - low) + 100}
         for line in self._cluster.lines(self._cluster.output(self.name, "/procs"), query):
             proc, state = line["proc"], line["state"]
             if state != "waiting":
-                self._top = max(self._top, proc)
+                self._made = max(self._made, proc)
             if state not in ("done", "failed") or proc in self._states:
                 continue
             self._states[proc] = state
