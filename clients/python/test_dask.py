@@ -139,6 +139,7 @@ class Dask(unittest.TestCase):
             "no field requirement: do you mean requirements": {"requirement": "true"},
             "name 'A_B'": {"name": "A_B"},
             "contact_address is 'dask:8786': want one such as 'tls:": {"contact_address": "dask:8786"},
+            "worker_options is '--x': want a list": {"worker_options": "--x"},
             "port is 70000": {"port": 70000},
             "cannot be started with host='192.0.2.1'": {"host": "192.0.2.1"},
         }.items():

@@ -95,6 +95,8 @@ class HTCCluster(SpecCluster):
         script = resources.files(__package__).joinpath("worker.py").read_text(encoding="utf-8")
         if not isinstance(cpus, int) or cpus < 1:
             raise Error(f"cpus is {cpus!r}: want a whole number from 1, as a worker has a thread for each")
+        if isinstance(worker_options, str):
+            raise Error(f"worker_options is {worker_options!r}: want a list, such as ['--worker-port', '40000:40100']")
         options = ["--nthreads", str(cpus)]
         if memory is not None:
             options += ["--memory-limit", str(_bytes(memory))]
