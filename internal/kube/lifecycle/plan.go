@@ -109,10 +109,11 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
 	case early != "":
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
-	case (at == active || at == draining) && s.Unwanted.Len() > 0:
-		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
+	// Before any is cancelled: else HTCondor makes others in their places though fewer are wanted.
 	case at == active && Paces(job, *run) > 0:
 		return Decision{Action: Pace, Attempt: run.Attempt, Again: deadline(s)}
+	case (at == active || at == draining) && s.Unwanted.Len() > 0:
+		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
 	case at == active, at == draining:
 		return Decision{Action: Rest, Again: deadline(s)}
 	case s.due():

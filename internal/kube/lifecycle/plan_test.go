@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 )
 
 func TestPlan(t *testing.T) {
@@ -35,6 +36,11 @@ func TestPlan(t *testing.T) {
 		}
 	}
 	active := ledger.Counts{Active: 1}
+	paced := func(job *v1alpha1.HTCJob) { job.Spec.Parallelism = new(int32(2)) }
+	made := func(atOnce int) *ledger.Run {
+		return &ledger.Run{Attempt: 1, Generation: 1, State: ledger.Submitted, Factory: atOnce, Procs: 9}
+	}
+	unwanted := procset.Of([]int{3})
 	for name, c := range map[string]struct {
 		s    Situation
 		want Decision
@@ -72,6 +78,8 @@ func TestPlan(t *testing.T) {
 		"at its deadline it is stopped":                           {Situation{Job: htcjob("a", deadlineOf(5)), Run: sentAs(htcjob("a")), Counts: active, Now: time.Unix(105, 0)}, Decision{Action: Stop, Attempt: 1, Reason: crosscheck.StopDeadline, Message: "5 seconds have passed since the submission (spec.activeDeadlineSeconds)"}},
 		"and until HTCondor has confirmed it":                     {Situation{Job: htcjob("a"), Run: stopped(crosscheck.StopDeadline, false)}, Decision{Action: Stop, Attempt: 1, Reason: crosscheck.StopDeadline}},
 		"what was stopped at its deadline rests":                  {Situation{Job: htcjob("a"), Run: stopped(crosscheck.StopDeadline, true)}, Decision{Action: Rest}},
+		"fewer at once are made before any is cancelled":          {Situation{Job: htcjob("a", paced), Run: made(5), Counts: active, Unwanted: unwanted}, Decision{Action: Pace, Attempt: 1}},
+		"then what is cancelled is removed":                       {Situation{Job: htcjob("a", paced), Run: made(2), Counts: active, Unwanted: unwanted}, Decision{Action: Cancel, Attempt: 1}},
 		"a deleted one that others hold back is none of ours":     {Situation{Job: htcjob("a", deleted)}, Decision{Action: Rest}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Plan(c.s)) })
