@@ -25,7 +25,7 @@ try:
     from distributed import Scheduler, Security
     from distributed.core import Status
     from distributed.deploy.spec import SpecCluster
-    from distributed.utils import NoOpAwaitable
+    from distributed.utils import NoOpAwaitable, silence_logging
 except ImportError as e:
     raise Error(
         f"HTCCluster needs Dask: pip install distributed cryptography, or Debian's python3-distributed and "
@@ -35,8 +35,6 @@ except ImportError as e:
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# Seconds that workers have to leave a cluster that is closed. HTCondor ends them, too.
-_LEAVE = 5
 # Fields of the spec that HTCCluster fills.
 _OURS = {
     "script": "image=, command= and worker_options=", "resources": "memory=, cpus=, disk= and gpus=",
@@ -217,13 +215,8 @@ class HTCCluster(SpecCluster):
     async def _close(self):
         self.worker_spec.clear()
         self._jobs.close()  # not in another thread: none can be started while the interpreter exits
-        if self.status == Status.running:
-            # Those that are connected when a scheduler ends fill the notebook with tracebacks.
-            for address in list(self.scheduler.workers):
-                self.scheduler.close_worker(address)
-            deadline = time.monotonic() + _LEAVE
-            while self.scheduler.workers and time.monotonic() < deadline:
-                await asyncio.sleep(0.05)
+        # Dask would complain of each worker that is connected while its scheduler ends. super restores the level.
+        silence_logging(logging.CRITICAL)
         await super()._close()
 
     # What follows is called from the thread of the HTCJob.
