@@ -143,7 +143,7 @@ enclose() {
 	for f in ./* ./.[!.]* ./..?*; do
 		[ -e "$f" ] || continue
 		case ${f#./} in
-		.htcd* | .credential-* | .environment | "${0##*/}" | "$ticket" | .*.ad | .chirp.config | .condor* | _condor* | condor_exec.exe) continue ;;
+		.htcd* | .credential-* | .environment | "${0##*/}" | "$ticket" | .*.ad | .*.ad.tmp | .chirp.config | .condor* | _condor* | condor_exec.exe) continue ;;
 		# MOUNT_UNDER_SCRATCH
 		tmp) same_file "$f" /tmp && continue ;;
 		var) same_file "$f/tmp" /var/tmp && continue ;;
@@ -691,7 +691,7 @@ sizes() {
 			esac
 		done
 		find . "$@" ! -name . -prune ! -type d ! -name script ! -name job.sh ! -name condor_exec.exe \
-			! -name '.*.ad' ! -name .chirp.config -exec stat -L -c %s {} +
+			! -name '.*.ad' ! -name '.*.ad.tmp' ! -name .chirp.config -exec stat -L -c %s {} +
 	fi
 }
 

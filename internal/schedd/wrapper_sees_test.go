@@ -30,6 +30,7 @@ echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600))
 			}
 			write(".machine.ad", "Memory = 7\n")
+			write(".update.ad.tmp", "HTCondor is about to rename it\n")
 			write("input/file", "input\n")
 			write("user.cc", "ticket\n")
 			write("_condor_stdout", "printed\n")
@@ -52,7 +53,8 @@ echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_
 			arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
 			require.NoError(t, err)
 			require.Contains(t, string(arguments), s.dir+"/.condor_creds:"+s.dir+"/.condor_creds:ro\n")
-			for name, text := range map[string]string{".machine.ad": "Memory = 7\n", "input/file": "changed\n", "link": "changed\n", "made": "made\n", "user.cc": "ticket\n",
+			for name, text := range map[string]string{".machine.ad": "Memory = 7\n",
+				".update.ad.tmp": "HTCondor is about to rename it\n", "input/file": "changed\n", "link": "changed\n", "made": "made\n", "user.cc": "ticket\n",
 				"_condor_stdout": "printed\n", ".condor_creds/x.use": "of the account\n", "tmp/own": "a directory of the user's\n", "script": d.Source} {
 				is, err := os.ReadFile(filepath.Join(s.dir, name))
 				require.NoError(t, err)
