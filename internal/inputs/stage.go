@@ -132,24 +132,11 @@ func (f file) write(ctx context.Context, name string) (sum string, err error) {
 		return "", err
 	}
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, hash), io.LimitReader(whileNeeded{ctx, from}, f.size+1))
+	n, err := io.Copy(io.MultiWriter(to, hash), io.LimitReader(output.WhileNeeded(ctx, from), f.size+1))
 	if err == nil && n != f.size {
 		err = fmt.Errorf("expected %d bytes, found %d", f.size, n)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, to.Chmod(f.mode), to.Close())
-}
-
-// whileNeeded is a reader that fails once the context has ended.
-type whileNeeded struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-func (r whileNeeded) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.from.Read(p)
 }
 
 // digestOf identifies what was staged. A Secret counts by the version of its object: a digest of its content could be

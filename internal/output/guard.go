@@ -3,6 +3,7 @@ package output
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -59,4 +60,19 @@ func (b *Booking) Guarded(ctx context.Context, fetch func(context.Context) error
 			return why
 		}
 	}
+}
+
+// WhileNeeded is a reader that fails once ctx has ended, such as that of Guarded.
+func WhileNeeded(ctx context.Context, from io.Reader) io.Reader { return whileNeeded{ctx, from} }
+
+type whileNeeded struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r whileNeeded) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.from.Read(p)
 }

@@ -109,7 +109,12 @@ func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
 			return err
 		}
 	}
-	dir, err := os.Open(attempt) // #nosec G304 -- below the root, of checked names
+	return SyncDir(attempt)
+}
+
+// SyncDir makes the present names of a directory's files durable.
+func SyncDir(name string) error {
+	dir, err := os.Open(name) // #nosec G304 -- below a root of ours, of checked names
 	if err != nil {
 		return err
 	}

@@ -13,16 +13,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/output"
 )
 
 // Append adds a body to an upload that was begun, at its end, which is the offset. What has come is kept, also if the
 // body breaks off. With the last byte the upload is whole, or is dropped if its content has another digest.
 func (s *Store) Append(ctx context.Context, namespace, name string, offset int64, body io.Reader) (Upload, error) {
-	digest, err := Digest(name)
-	if err != nil {
-		return Upload{}, err
-	}
-	at, err := s.space(namespace)
+	at, digest, err := s.locate(namespace, name)
 	if err != nil {
 		return Upload{}, err
 	}
@@ -108,7 +106,7 @@ func (s *Store) write(ctx context.Context, namespace string, p *part, f *os.File
 	}
 	defer booking.Leave()
 	return booking.Guarded(ctx, func(ctx context.Context) error {
-		limited := io.LimitReader(whileWanted{ctx, body}, left+1)
+		limited := io.LimitReader(output.WhileNeeded(ctx, body), left+1)
 		buffer := make([]byte, 128<<10)
 		for {
 			n, err := limited.Read(buffer)
@@ -168,18 +166,5 @@ func (s *Store) finish(at *space, digest string, p *part, f *os.File) error {
 		return err
 	}
 	delete(at.parts, digest)
-	return syncDir(at.dir)
-}
-
-// whileWanted is a reader that fails once the context has ended.
-type whileWanted struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-func (r whileWanted) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	return r.from.Read(p)
+	return output.SyncDir(at.dir)
 }

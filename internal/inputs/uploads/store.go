@@ -138,6 +138,23 @@ func (s *Store) space(namespace string) (*space, error) {
 	return at, nil
 }
 
+// locate returns the space of an upload, and its digest.
+func (s *Store) locate(namespace, name string) (at *space, digest string, err error) {
+	if digest, err = Digest(name); err != nil {
+		return nil, "", err
+	}
+	at, err = s.space(namespace)
+	return at, digest, err
+}
+
+// path is where an upload is, or what there is of it. The space is locked.
+func (at *space) path(digest string) string {
+	if p := at.parts[digest]; p != nil {
+		return filepath.Join(at.dir, p.name)
+	}
+	return filepath.Join(at.dir, digest)
+}
+
 // maxSize is more than any volume has, in bytes, and sums of it are still numbers.
 const maxSize = 1 << 50
 
@@ -196,11 +213,7 @@ func (s *Store) List(namespace string) ([]Upload, error) {
 // Begin says where an upload of so many bytes stands, and begins it if there is none. One that is there is kept for
 // another while, even if nobody names it.
 func (s *Store) Begin(namespace, name string, size int64) (Upload, error) {
-	digest, err := Digest(name)
-	if err != nil {
-		return Upload{}, err
-	}
-	at, err := s.space(namespace)
+	at, digest, err := s.locate(namespace, name)
 	if err != nil {
 		return Upload{}, err
 	}
@@ -221,22 +234,15 @@ func (s *Store) Begin(namespace, name string, size int64) (Upload, error) {
 	case u.Size != size:
 		return u, invalid("upload %s has %d bytes, and not %d: one of the two was not counted right", name, u.Size, size)
 	}
-	path := filepath.Join(at.dir, digest)
-	if !u.Whole {
-		path = filepath.Join(at.dir, at.parts[digest].name)
-	}
 	u.Changed = s.Now()
-	return u, os.Chtimes(path, time.Time{}, u.Changed)
+	return u, os.Chtimes(at.path(digest), time.Time{}, u.Changed)
 }
 
 // stands looks an upload up; fs.ErrNotExist if there is none. The space is locked.
 func (s *Store) stands(at *space, digest string) (Upload, error) {
 	u := Upload{Name: Prefix + digest}
-	path, p := filepath.Join(at.dir, digest), at.parts[digest]
-	if p != nil {
-		path = filepath.Join(at.dir, p.name)
-	}
-	info, err := os.Stat(path)
+	p := at.parts[digest]
+	info, err := os.Stat(at.path(digest))
 	if err != nil {
 		if p != nil && errors.Is(err, fs.ErrNotExist) { // somebody has removed it
 			at.forget(digest)
@@ -299,7 +305,7 @@ func (s *Store) create(at *space, namespace, digest string, size int64) error {
 	}
 	err = f.Close()
 	for _, dir := range []string{at.dir, s.Root, filepath.Dir(s.Root)} {
-		err = errors.Join(err, syncDir(dir))
+		err = errors.Join(err, output.SyncDir(dir))
 	}
 	if err != nil {
 		return err
@@ -344,21 +350,9 @@ func noRoom(err error) error {
 	return err
 }
 
-func syncDir(name string) error {
-	dir, err := os.Open(name) // #nosec G304 -- of checked names
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
 // Delete drops an upload that nothing names.
 func (s *Store) Delete(namespace, name string) error {
-	digest, err := Digest(name)
-	if err != nil {
-		return err
-	}
-	at, err := s.space(namespace)
+	at, digest, err := s.locate(namespace, name)
 	if err != nil {
 		return err
 	}
@@ -396,14 +390,11 @@ func (s *Store) Delete(namespace, name string) error {
 // drop removes an upload. The space is locked.
 func (at *space) drop(u Upload) error {
 	digest := u.digest()
-	path, p := filepath.Join(at.dir, digest), at.parts[digest]
-	if p != nil {
-		if p.busy {
-			return busy(u.Name)
-		}
-		path = filepath.Join(at.dir, p.name)
+	p := at.parts[digest]
+	if p != nil && p.busy {
+		return busy(u.Name)
 	}
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(at.path(digest)); err != nil {
 		return err
 	}
 	if p != nil {
@@ -475,7 +466,7 @@ func (s *Store) judge(at *space, u Upload, named bool) error {
 	case err != nil:
 		return err
 	case named && now.Whole && idle > settles && idle < Kept:
-		return os.Chtimes(filepath.Join(at.dir, u.digest()), time.Time{}, time.Unix(0, 0))
+		return os.Chtimes(at.path(u.digest()), time.Time{}, time.Unix(0, 0))
 	case idle > Kept && !(named && now.Whole):
 		return at.drop(now)
 	}
