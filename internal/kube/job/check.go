@@ -97,11 +97,7 @@ func (c checked) Changed(run ledger.Run) {
 }
 
 func (c checked) Checked(run ledger.Run) {
-	queue := c.Controller.Changed
-	if !run.Ended.IsZero() {
-		queue = c.Ended
-	}
-	queue.Add(run.Namespace + "/" + run.Name)
+	c.News(run.Namespace+"/"+run.Name, !run.Ended.IsZero())
 }
 
 func (c checked) Unchanged(run ledger.Run) { c.Routine.Add(run.Namespace + "/" + run.Name) }

@@ -1,6 +1,11 @@
 package reconciler
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
 
 // How long a submission waits at most for the statuses of what has ended, and how often it looks: a burst of
 // submissions would take the CPU that these need, in htcd as in the apiserver. What cannot be written is in a back-off
@@ -10,12 +15,17 @@ const (
 	betweenLooks = 10 * time.Millisecond
 )
 
-// endsFirst returns when no end waits for its status.
-func (r *Reconciler[O, K]) endsFirst() {
-	for range mostYielded / betweenLooks {
-		if r.Ended.Len() == 0 {
-			return
-		}
-		time.Sleep(betweenLooks)
+// News queues an object about which something was learned: that it has ended, or something else.
+func (r *Reconciler[O, K]) News(key string, ended bool) {
+	if ended {
+		r.Ended.Add(key)
+	} else {
+		r.Changed.Add(key)
 	}
+}
+
+// endsFirst returns when no end waits for its status, it has waited long enough, or ctx has ended.
+func (r *Reconciler[O, K]) endsFirst(ctx context.Context) {
+	none := func(context.Context) (bool, error) { return r.Ended.Len() == 0, nil }
+	_ = wait.PollUntilContextTimeout(ctx, betweenLooks, mostYielded, true, none) // one way or the other, it goes on
 }

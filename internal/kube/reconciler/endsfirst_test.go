@@ -16,7 +16,7 @@ func TestASubmissionWaitsForEndsToBeToldButNotForever(t *testing.T) {
 		defer r.Ended.ShutDown()
 		took := func() time.Duration {
 			began := time.Now()
-			r.endsFirst()
+			r.endsFirst(t.Context())
 			return time.Since(began)
 		}
 		require.Zero(t, took())

@@ -126,7 +126,7 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 			Backend: func(ctx context.Context, key string) sending.Line { return o.Kind.Line(ctx, class, key) },
 			Serve: fairqueue.Each(func(ctx context.Context, key string) {
 				if class == Submitting {
-					r.endsFirst()
+					r.endsFirst(ctx)
 				}
 				r.ActOne(ctx, class, key)
 			}),

@@ -69,13 +69,10 @@ func (c *Controller) checkOne(ctx context.Context, key string) {
 	if err := c.check(ctx, runs[n-1]); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", key).Msg("check after a callback")
 	}
-	over, err := c.isSettled(ctx, runs[n-1])
-	if err == nil && over {
-		c.Ended.Add(key)
-	} else {
-		c.Changed.Add(key)
-	}
-	if err == nil && over || c.checks.NumRequeues(key) >= 5 {
+	settled, err := c.isSettled(ctx, runs[n-1])
+	over := err == nil && settled
+	c.News(key, over)
+	if over || c.checks.NumRequeues(key) >= 5 {
 		c.checks.Forget(key)
 		return
 	}
@@ -90,11 +87,7 @@ func (c checked) Changed(run ledger.Run)                             { c.Control
 func (c checked) Unchanged(run ledger.Run)                           { c.Routine.Add(keyOf(run)) }
 
 func (c checked) Checked(run ledger.Run) {
-	queue := c.Controller.Changed
-	if !run.Ended.IsZero() {
-		queue = c.Ended
-	}
-	queue.Add(keyOf(run))
+	c.News(keyOf(run), !run.Ended.IsZero())
 }
 
 func (c checked) Unread(run ledger.Run, jobs []string) {
