@@ -28,11 +28,12 @@ func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
 }
 
 // RunsHeldByPools returns the runs of which procs, nodes or the factory are on hold because their pool is, or was,
-// suspended.
-func (tx *Tx) RunsHeldByPools() ([]Run, error) {
+// suspended. Of a factory its reason says so, which then begins with these words.
+func (tx *Tx) RunsHeldByPools(words string) ([]Run, error) {
 	return tx.runsWhere(" held by pools", `id IN (SELECT p.run FROM htcjobs p WHERE `+heldByPool+`
-		UNION SELECT p.run FROM nodes p INDEXED BY nodes_pool_holds WHERE `+nodeHeldByPool+`)
-		OR confirmed = 0 AND ended = 0 AND state = 'Submitted' AND reason = '`+FactoryPaused+`' AND message LIKE 'htcd: HTCPool %'`)
+		UNION SELECT p.run FROM nodes p INDEXED BY nodes_pool_holds WHERE `+nodeHeldByPool+`
+		UNION SELECT id FROM runs WHERE confirmed = 0 AND ended = 0 AND state = 'Submitted'
+			AND reason = '`+FactoryPaused+`' AND substr(message, 1, length(?1)) = ?1)`, words)
 }
 
 // RunsToHold returns the open runs of a pool of which procs or nodes may wait for a slot, or whose DAGMan or factory

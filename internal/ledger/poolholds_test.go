@@ -38,7 +38,7 @@ func TestWhatPoolsHoldIsFound(t *testing.T) {
 		t.Helper()
 		mustRead(t, l, func(tx *Tx) error {
 			require.Equal(t, toHold, uids(tx.RunsToHold("grid")))
-			require.Equal(t, held, uids(tx.RunsHeldByPools()))
+			require.Equal(t, held, uids(tx.RunsHeldByPools("htcd: HTCPool ")))
 			got, err := tx.HeldByPools("grid")
 			require.Equal(t, n, got["physics"])
 			return err

@@ -18,7 +18,7 @@ var archived = time.Unix(1e9, 0)
 
 // archive returns nodes.tgz: the directories of the nodes, and then the files, the last of which shows that all are
 // there. 100,000 nodes are a few MB.
-func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
+func (g DAG) archive(files []File, handed [][]handedOn, hidden []bool) (string, error) {
 	var b strings.Builder
 	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
 	if err != nil {
@@ -47,7 +47,7 @@ func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
 	for k := range g.Steps {
 		to.dir(stepFile(k, ""))
 	}
-	if g.hidden() != nil {
+	if hidden != nil {
 		to.dir(dirBad)
 	}
 	for _, f := range files {

@@ -48,9 +48,8 @@ func (g DAG) hidden() []bool {
 	return hidden
 }
 
-// gates writes the scripts of nodes.
-func (g DAG) gates(b *strings.Builder) {
-	hidden := g.hidden()
+// gates writes the scripts of nodes, given which are successes in any case.
+func (g DAG) gates(b *strings.Builder, hidden []bool) {
 	if hidden == nil {
 		return
 	}

@@ -126,10 +126,11 @@ func (g DAG) Render() (Sandbox, error) {
 	if err := g.checkVariables(); err != nil {
 		return Sandbox{}, err
 	}
-	if g.hidden() != nil {
+	hidden := g.hidden()
+	if hidden != nil {
 		files = append(files, File{Name: fileGate, Mode: 0o700, Content: gateBody})
 	}
-	archive, err := g.archive(append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed)}), handed)
+	archive, err := g.archive(append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed, hidden)}), handed, hidden)
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -177,7 +178,7 @@ func (g DAG) starter() string {
 }
 
 // flow returns the text of flow.dag. It has numbers, and nothing of a user's.
-func (g DAG) flow(handed [][]handedOn) string {
+func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 	var b strings.Builder
 	// Going depth first, DAGMan begins with the last of those that are ready.
 	for n, node := range slices.Backward(g.Nodes) {
@@ -222,7 +223,7 @@ func (g DAG) flow(handed [][]handedOn) string {
 		}
 		n = next
 	}
-	g.gates(&b)
+	g.gates(&b, hidden)
 	said := map[string]bool{}
 	for k, step := range g.Steps {
 		if category := step.category(k); step.MaxJobs > 0 && !said[category] {

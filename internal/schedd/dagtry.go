@@ -15,7 +15,7 @@ const tryTime = 10 * time.Minute
 // trial returns the sandbox of a DAG without nodes, which ends where DAGMan would begin. It has no tag: no htcd looks
 // for it.
 func trial() (Sandbox, error) {
-	archive, err := DAG{}.archive([]File{{Name: fileFlow + ".new", Mode: 0o600}}, nil)
+	archive, err := DAG{}.archive([]File{{Name: fileFlow + ".new", Mode: 0o600}}, nil, nil)
 	if err != nil {
 		return Sandbox{}, err
 	}

@@ -118,7 +118,7 @@ func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, erro
 		}
 	}
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		held, err := tx.RunsHeldByPools()
+		held, err := tx.RunsHeldByPools(schedd.PoolHold)
 		if err != nil {
 			return err
 		}
