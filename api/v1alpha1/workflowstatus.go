@@ -107,11 +107,11 @@ type SequenceCounts struct {
 	// +optional
 	Active int32 `json:"active"`
 
-	// Succeeded counts those of which every node is done, or has failed as maxFailures of its step allows.
+	// Succeeded counts those in which every node is done, or has failed within the maxFailures of its step.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 
-	// Failed counts those of which a node is futile, or has failed and may not.
+	// Failed counts those in which a node can no longer run, or more nodes have failed than maxFailures of their step.
 	// +optional
 	Failed int32 `json:"failed"`
 }

@@ -41,8 +41,8 @@ type largeInput struct {
 	toUpload
 }
 
-// readInputs reads the files of arguments FILE and NAME=FILE, of which the largest are to be uploaded, as many as a
-// ConfigMap has no room for. Nothing is returned unless all of them can be read.
+// readInputs reads the files of arguments FILE and NAME=FILE. If they are too large for one ConfigMap, the largest are to
+// be uploaded, until the others fit. Nothing is returned unless all of them can be read.
 func readInputs(arguments []string) (files []input, large []largeInput, err error) {
 	var all []largeInput
 	paths := map[string]string{}
