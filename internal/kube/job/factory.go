@@ -87,9 +87,6 @@ func (c *Controller) launched(
 // are not run. A factory that has gone, or that these credentials may not stop, is left to the removal and to the
 // cross-check.
 func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
-	if run.Factory == 0 {
-		return nil
-	}
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	made, there := 0, false
 	for _, id := range senders {

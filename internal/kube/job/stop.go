@@ -60,8 +60,10 @@ func (c *Controller) stop(
 			constraint += fmt.Sprintf(" && JobStatus =!= %d", status)
 		}
 	}
-	if err := c.stopMaking(ctx, run); err != nil {
-		return err
+	if run.Factory > 0 && s.Counts.Waiting > 0 { // else all were made, or it has been told
+		if err := c.stopMaking(ctx, run); err != nil {
+			return err
+		}
 	}
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
