@@ -3,6 +3,7 @@ module htc.cern.ch/htcd
 go 1.26.0
 
 require (
+	github.com/a-h/templ v0.3.1100
 	github.com/cloudevents/sdk-go/v2 v2.16.2
 	github.com/go-logr/zerologr v1.2.3
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674
@@ -51,7 +52,7 @@ require (
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/mailru/easyjson v0.7.7 // indirect
-	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-colorable v0.1.15 // indirect
 	github.com/mattn/go-isatty v0.0.24 // indirect
 	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect

@@ -50,6 +50,16 @@ func TestNoImportRunsUpwards(t *testing.T) {
 	}
 }
 
+// Go's templates call methods by names that only the running program knows, so the linker would keep every method of
+// every type: half as much again of the program.
+func TestNothingOfHtcdUsesGosTemplates(t *testing.T) {
+	list := exec.CommandContext(t.Context(), "go", "list", "-f", `{{join .Imports "\n"}}`, "./...")
+	list.Dir = ".."
+	text, err := list.Output()
+	require.NoError(t, err)
+	require.NotRegexp(t, `(?m)^(html|text)/template$`, string(text))
+}
+
 func TestTheTreeHasFewFolders(t *testing.T) {
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)

@@ -29,8 +29,14 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/checkpoint.sh internal/schedd/plugin.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
+# The pages of htcd ui.
+PAGES = internal/cli/ui
+TEMPL = $(TOOL) templ
+
 .PHONY: generate
-generate: ## write the CRD and the deep copies from the API types, the Python types from the CRD, and docs/settings.md from the flags
+generate: ## write the CRD and the deep copies from the API types, the Python types from the CRD, docs/settings.md from the flags, and the pages' code
+	$(TEMPL) fmt -log-level warn $(PAGES)
+	$(TEMPL) generate -log-level warn -path $(PAGES)
 	$(CONTROLLER_GEN) output:crd:dir=deploy/base/crd
 	$(WORDS) deploy/base/crd/htc.cern.ch_htcjobs.yaml deploy/base/crd/htc.cern.ch_htcpools.yaml
 	$(EXPONENTS) deploy/base/crd/*.yaml
@@ -46,5 +52,6 @@ check-generated: ## fail when make generate would change a file
 	diff -u deploy/base/crd/htc.cern.ch_htcpools.yaml $$dir/htc.cern.ch_htcpools.yaml && \
 	diff -u deploy/base/crd/htc.cern.ch_htcworkflows.yaml $$dir/htc.cern.ch_htcworkflows.yaml && \
 	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md && \
-	go run ./clients/python/generate >$$dir/types.py && diff -u clients/python/htc/types.py $$dir/types.py || \
+	go run ./clients/python/generate >$$dir/types.py && diff -u clients/python/htc/types.py $$dir/types.py && \
+	$(TEMPL) generate -check -log-level warn -path $(PAGES) || \
 	{ echo "generated files are out of date: run make generate" >&2; exit 1; }

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/a-h/templ"
 )
 
 // shown is a page about one object.
 type shown struct {
 	title string
-	view  any
+	main  templ.Component
 }
 
 // show makes the page about an object, as it and what htcd knows of it are now. It looks at q for what of it is wanted.
@@ -28,7 +30,7 @@ const (
 
 // detail returns the handlers of a page about objects of a kind: of the whole page, and of its main part whenever that
 // has changed.
-func (s *Server) detail(k kind, view string, make show) (whole, live http.HandlerFunc) {
+func (s *Server) detail(k kind, make show) (whole, live http.HandlerFunc) {
 	find := func(r *http.Request) (ref, any) {
 		to := ref{k, r.PathValue("namespace"), r.PathValue("name")}
 		object, _ := s.store.get(to)
@@ -43,13 +45,8 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 			return
 		}
 		p := make(r.Context(), to, object, r.URL.Query())
-		s.page(
-			w,
-			r,
-			view,
-			page{Title: p.title, View: p.view, Live: s.guard.base + "/live" + linkTo(to) + "?" + r.URL.RawQuery},
-			k,
-		)
+		live := s.guard.base + "/live" + linkTo(to) + "?" + r.URL.RawQuery
+		s.page(w, r, page{Title: p.title, main: p.main, Live: live}, k)
 	}
 	live = func(w http.ResponseWriter, r *http.Request) {
 		to, object := find(r)
@@ -60,12 +57,12 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 				out.send("state", stale)
 			}
 			if object == nil {
-				out.send("gone", s.fragment("sorry", "main", map[string]string{"Title": to.Name, "Message": "It was deleted."}))
+				out.send("gone", fragment(r.Context(), sorry(to.Name, "It was deleted.")))
 				out.send("end", "")
 				return
 			}
 			began := time.Now()
-			text := s.fragment(view, "main", make(r.Context(), to, object, r.URL.Query()).view)
+			text := fragment(r.Context(), make(r.Context(), to, object, r.URL.Query()).main)
 			if text != last && r.Context().Err() == nil {
 				last = text
 				out.send("page", text)

@@ -112,7 +112,7 @@ func (s *Server) showJob(ctx context.Context, r ref, object any, q url.Values) s
 			ask(err)
 		}
 	}
-	return shown{f.job.Name, viewOfJob(r, f, time.Now())}
+	return shown{f.job.Name, s.base().job(viewOfJob(r, f, time.Now()))}
 }
 
 // viewOfJob is pure.

@@ -56,7 +56,7 @@ func listOf(k kind, c changes, boot string) listView {
 
 func (s *Server) list(k kind) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.page(w, r, "list", page{Title: headings[k], View: listOf(k, s.store.since(k, 0), s.boot)}, k)
+		s.page(w, r, page{Title: headings[k], main: s.base().list(listOf(k, s.store.since(k, 0), s.boot))}, k)
 	}
 }
 
@@ -79,18 +79,18 @@ func (s *Server) liveList(w http.ResponseWriter, r *http.Request) {
 		out.send("reload", "")
 		return
 	}
-	trouble := "unknown"
+	last := "unknown"
 	for out.err == nil {
 		c := s.store.since(k, at)
 		if c.behind {
 			out.send("reload", "")
 			return
 		}
-		s.sendRows(out, c)
+		s.sendRows(r.Context(), out, c)
 		at = c.at
-		if now := strings.Join(c.trouble, "\n"); now != trouble {
-			trouble = now
-			out.send("trouble", s.fragment("list", "trouble", c.trouble))
+		if now := strings.Join(c.trouble, "\n"); now != last {
+			last = now
+			out.send("trouble", fragment(r.Context(), trouble(c.trouble)))
 			out.send("state", s.store.stale())
 		}
 		if !waits(r.Context(), out, c.more, together) {
@@ -99,7 +99,7 @@ func (s *Server) liveList(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Server) sendRows(out *events, c changes) {
+func (s *Server) sendRows(ctx context.Context, out *events, c changes) {
 	var gone []string
 	var rows []row
 	for _, v := range c.of {
@@ -114,7 +114,7 @@ func (s *Server) sendRows(out *events, c changes) {
 		out.send("gone", string(ids))
 	}
 	for some := range slices.Chunk(rows, atOnce) {
-		out.send("rows", s.fragment("list", "rows", some))
+		out.send("rows", fragment(ctx, s.base().rows(some)))
 	}
 	out.send("at", strconv.FormatUint(c.at, 10))
 }

@@ -170,5 +170,5 @@ func (s *Server) act(ctx context.Context, to ref, action string, uid types.UID, 
 
 // sorry is a page with an error.
 func (s *Server) sorry(w http.ResponseWriter, r *http.Request, title string, err error) {
-	s.page(w, r, "sorry", page{Title: title, View: map[string]string{"Title": title, "Message": words(err)}}, "")
+	s.page(w, r, page{Title: title, main: sorry(title, words(err))}, "")
 }

@@ -62,7 +62,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 	}
 	v.Text, v.Other = "/logtext"+address(v.Stream), "/log"+address(v.OtherName)
 	v.Text = s.guard.base + v.Text
-	s.page(w, r, "log", page{Title: to.Name + v.Who, View: v}, to.Kind)
+	s.page(w, r, page{Title: to.Name + v.Who, main: s.base().log(v)}, to.Kind)
 }
 
 // logText sends a stream as it grows, with its control characters as text.

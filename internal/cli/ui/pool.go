@@ -55,7 +55,7 @@ func (f full) Bar() []segment {
 const mostWaiting = 100
 
 func (s *Server) showPool(_ context.Context, r ref, object any, _ url.Values) shown {
-	return shown{r.Name, viewOfPool(r, object.(*v1alpha1.HTCPool), s.store.since(jobs, 0).of)}
+	return shown{r.Name, s.base().pool(viewOfPool(r, object.(*v1alpha1.HTCPool), s.store.since(jobs, 0).of))}
 }
 
 // viewOfPool is pure; all are the HTCJobs that the user may see.

@@ -1,24 +1,22 @@
 package ui
 
 import (
-	"bytes"
 	"context"
 	"embed"
-	"encoding/json"
 	"errors"
-	"html/template"
 	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
 	"time"
 
+	"github.com/a-h/templ"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 //go:embed assets
@@ -37,12 +35,11 @@ type Options struct {
 
 // Server shows the page.
 type Server struct {
-	o         Options
-	guard     *guard
-	listener  net.Listener
-	store     *store
-	boot      string // tells pages of an earlier Server
-	templates map[string]*template.Template
+	o        Options
+	guard    *guard
+	listener net.Listener
+	store    *store
+	boot     string // tells pages of an earlier Server
 }
 
 // New returns a Server on a listener of a loopback address.
@@ -51,10 +48,7 @@ func New(o Options, listener net.Listener) (*Server, error) {
 	if !is || !address.IP.IsLoopback() {
 		return nil, errors.New("the page is shown on a loopback address only")
 	}
-	s := &Server{o: o, guard: newGuard(address), listener: listener, store: newStore(), boot: secret()}
-	var err error
-	s.templates, err = parseTemplates(s.guard.base)
-	return s, err
+	return &Server{o: o, guard: newGuard(address), listener: listener, store: newStore(), boot: secret()}, nil
 }
 
 // Address is what to open in a browser. It works once.
@@ -88,13 +82,13 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /pools", s.list(pools))
 	mux.HandleFunc("GET /live/list/{kind}", s.liveList)
 	mux.HandleFunc("GET /assets/{file}", asset)
-	whole, live := s.detail(jobs, "job", s.showJob)
+	whole, live := s.detail(jobs, s.showJob)
 	mux.HandleFunc("GET /htcjob/{namespace}/{name}", whole)
 	mux.HandleFunc("GET /live/htcjob/{namespace}/{name}", live)
-	whole, live = s.detail(workflows, "workflow", s.showWorkflow)
+	whole, live = s.detail(workflows, s.showWorkflow)
 	mux.HandleFunc("GET /htcworkflow/{namespace}/{name}", whole)
 	mux.HandleFunc("GET /live/htcworkflow/{namespace}/{name}", live)
-	whole, live = s.detail(pools, "pool", s.showPool)
+	whole, live = s.detail(pools, s.showPool)
 	mux.HandleFunc("GET /pool/{name}", whole)
 	mux.HandleFunc("GET /live/pool/{name}", live)
 	mux.HandleFunc("GET /log/{kind}/{namespace}/{name}", s.log)
@@ -105,7 +99,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// asset serves an embedded file that is no template.
+// asset serves an embedded file.
 func asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	text, err := fs.ReadFile(assets, "assets/"+name)
@@ -123,37 +117,6 @@ var assetKinds = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-// views are the pages, by the template that has their main part.
-var views = []string{"list", "job", "workflow", "pool", "log", "sorry"}
-
-func parseTemplates(base string) (map[string]*template.Template, error) {
-	all := map[string]*template.Template{}
-	functions := template.FuncMap{
-		"base": func() string { return base }, "plain": plaintext.Lines,
-		"rfc":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"json":  func(v any) (string, error) { text, err := json.Marshal(v); return string(text), err },
-		"short": func(t time.Time) string { return moment(t) },
-	}
-	for _, view := range views {
-		t, err := template.New(
-			"layout.html",
-		).Funcs(
-			functions,
-		).ParseFS(
-			assets,
-			"assets/layout.html",
-			"assets/parts.html",
-			"assets/object.html",
-			"assets/"+view+".html",
-		)
-		if err != nil {
-			return nil, err
-		}
-		all[view] = t
-	}
-	return all, nil
-}
-
 // moment is a time for people, who are on this machine.
 func moment(t time.Time) string {
 	if t.IsZero() {
@@ -164,11 +127,17 @@ func moment(t time.Time) string {
 
 // page is what the layout needs.
 type page struct {
-	Title, Base, Server string
-	Live                string // where its main part is sent again when it has changed; empty: it is not, or its script does that itself
-	Tabs                []tab
-	View                any
+	base
+	Title, Server string
+	Live          string // where its main part is sent again when it has changed; empty: it is not, or its script does that itself
+	Tabs          []tab
+	main          templ.Component
 }
+
+// base is before the path of each link: a part of it is the secret by which the browser is known.
+type base string
+
+func (b base) to(path string) templ.SafeURL { return templ.SafeURL(string(b) + path) }
 
 type tab struct {
 	Name, Link string
@@ -176,28 +145,23 @@ type tab struct {
 }
 
 // page sends a whole page.
-func (s *Server) page(w http.ResponseWriter, r *http.Request, view string, p page, current kind) {
-	p.Base, p.Server = s.guard.base, s.o.Server
+func (s *Server) page(w http.ResponseWriter, r *http.Request, p page, current kind) {
+	p.base, p.Server = s.base(), s.o.Server
 	for _, k := range []struct {
 		kind
 		link string
 	}{{jobs, "/"}, {workflows, "/workflows"}, {pools, "/pools"}} {
 		p.Tabs = append(p.Tabs, tab{headings[k.kind], k.link, k.kind == current})
 	}
-	var b bytes.Buffer // so that an error is no half page
-	if err := s.templates[view].Execute(&b, p); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	_ = p.whole().Render(r.Context(), w) // the browser may have gone
 }
 
-// fragment renders one template of a view.
-func (s *Server) fragment(view, name string, data any) string {
-	var b bytes.Buffer
-	if err := s.templates[view].ExecuteTemplate(&b, name, data); err != nil {
-		return template.HTMLEscapeString(err.Error())
-	}
+func (s *Server) base() base { return base(s.guard.base) }
+
+// fragment is a part of a page.
+func fragment(ctx context.Context, c templ.Component) string {
+	var b strings.Builder
+	_ = c.Render(ctx, &b) // only a writer fails
 	return b.String()
 }

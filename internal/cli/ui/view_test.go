@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/a-h/templ"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -117,8 +118,6 @@ func hostilePool() *v1alpha1.HTCPool {
 }
 
 func TestMarkupIsShownAsText(t *testing.T) {
-	templates, err := parseTemplates("/base")
-	require.NoError(t, err)
 	job := hostileJob()
 	r := ref{jobs, "ns", "a"}
 	proc := aggregate.Proc{
@@ -158,28 +157,24 @@ func TestMarkupIsShownAsText(t *testing.T) {
 		events:  f.events,
 	}
 	nodes.take(node)
-	for view, data := range map[string]any{
-		"workflow": viewOfWorkflow(ref{workflows, "ns", "w"}, nodes),
-		"pool":     viewOfPool(ref{pools, "", "p"}, pool, nil),
-		"job":      viewOfJob(r, f, time.Now()),
-		"list":     listOf(jobs, changes{of: []version{{r, 1, job}}, trouble: []string{hostile}}, "boot"),
-		"log":      logView{ref: ref{jobs, hostile, hostile}, Who: hostile, Back: "/" + hostile, Text: "/" + hostile},
-		"sorry":    map[string]string{"Title": hostile, "Message": hostile},
+	b := base("/base")
+	for view, main := range map[string]templ.Component{
+		"workflow": b.workflow(viewOfWorkflow(ref{workflows, "ns", "w"}, nodes)),
+		"pool":     b.pool(viewOfPool(ref{pools, "", "p"}, pool, nil)),
+		"job":      b.job(viewOfJob(r, f, time.Now())),
+		"list":     b.list(listOf(jobs, changes{of: []version{{r, 1, job}}, trouble: []string{hostile}}, "boot")),
+		"log":      b.log(logView{ref: ref{jobs, hostile, hostile}, Who: hostile, Back: "/" + hostile, Text: "/" + hostile}),
+		"sorry":    sorry(hostile, hostile),
 	} {
-		var b bytes.Buffer
-		require.NoError(
-			t,
-			templates[view].Execute(&b, page{Title: hostile, Base: "/base", Server: hostile, View: data}),
-			view,
-		)
-		require.Contains(t, b.String(), "&lt;script&gt;alert(1)", view)
-		require.NotContains(t, b.String(), "<script>alert", view)
-		require.NotContains(t, b.String(), "<img", view)
-		require.NotContains(t, b.String(), `onerror=alert(2)>"`, view)
+		text := fragment(t.Context(), page{base: b, Title: hostile, Server: hostile, main: main}.whole())
+		require.Contains(t, text, "&lt;script&gt;alert(1)", view)
+		require.NotContains(t, text, "<script>alert", view)
+		require.NotContains(t, text, "<img", view)
+		require.NotContains(t, text, `onerror=alert(2)>"`, view)
 		require.NotRegexp(
 			t,
 			`<[a-z]+(\s+[a-z-]+(="[^"]*")?)*\s+(style|on[a-z]+)=`,
-			b.String(),
+			text,
 			view+": the policy forbids these",
 		)
 	}

@@ -111,7 +111,7 @@ func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Valu
 			func(one aggregate.File) { f.files[one.Node] = append(f.files[one.Node], one) },
 		)
 	}
-	return shown{f.flow.Name, viewOfWorkflow(r, f)}
+	return shown{f.flow.Name, s.base().workflow(viewOfWorkflow(r, f))}
 }
 
 // take looks at one node of many.

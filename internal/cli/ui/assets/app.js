@@ -1,4 +1,4 @@
-// What the server sends is HTML in which html/template has escaped every text of others; it is parsed here and nowhere else.
+// What the server sends is HTML in which every text of others is escaped; it is parsed here and nowhere else.
 'use strict';
 
 const policy = window.trustedTypes
