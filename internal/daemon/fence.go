@@ -13,7 +13,7 @@ import (
 
 // fence guards everything that a leader must not do once another may lead. A leader that was asleep (a frozen
 // container, a machine without CPU) wakes up in the middle of its work, and learns from the election only when its next
-// attempt to renew has failed, up to 10 s later (measured). By then another htcd may have found an open intent, asked
+// attempt to renew has failed, seconds later. By then another htcd may have found an open intent, asked
 // the schedd twice, and sent it. So every transaction and every command that changes something in HTCondor checks the
 // Lease itself, and the first to find it too old ends the process.
 type fence struct {

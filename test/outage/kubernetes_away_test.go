@@ -12,14 +12,14 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything
+// Without the apiserver the Lease cannot be renewed: after 5 s another htcd might lead, so this one stops everything
 // and starts over, as the same process.
 func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 	for _, part := range []string{"apiserver", "etcd"} {
 		t.Run(part, func(t *testing.T) {
 			o := begin(t)
-			// A job ends every three seconds: before the outage, while htcd still works, and while it stands by.
-			o.Create("one-by-one", "sleep $(( 3 * ($1 + 1) ))\n", trial.Queue(10))
+			// A job ends every second: before the outage, while htcd still works, and while it stands by.
+			o.Create("one-by-one", "sleep $(( $1 + 1 ))\n", trial.Queue(40))
 			job := o.Until("one-by-one", "begun to end", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded > 0 })
 			pid := o.status("htcd").Pid
 			ended := func() int {
