@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,13 +89,17 @@ func newPlayer(t *testing.T, began time.Time) *Player {
 	require.NoError(t, err)
 	jobs, err := v1alpha1.NewClient(config)
 	require.NoError(t, err)
-	namespace, err := core.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	var namespaces [2]string
+	for i := range namespaces {
+		namespace, err := core.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		namespaces[i] = namespace.Name
+	}
 	steps, err := os.Create(stepsFile(running))
 	require.NoError(t, err)
 	p := &Player{
-		Lab: running, Jobs: jobs, Core: core, Namespace: namespace.Name,
+		Lab: running, Jobs: jobs, Core: core, Namespace: namespaces[0], Own: namespaces[1],
 		Log: func(format string, args ...any) {
 			now := time.Now()
 			fmt.Fprintf(
@@ -113,7 +118,9 @@ func newPlayer(t *testing.T, began time.Time) *Player {
 		}
 		ctx := context.WithoutCancel(t.Context())
 		require.NoError(t, p.Restore(ctx))
-		require.NoError(t, core.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{}))
+		for _, namespace := range namespaces {
+			require.NoError(t, core.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}))
+		}
 	})
 	return p
 }
@@ -128,13 +135,15 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 			return
 		case <-tick.C:
 		}
-		list, err := p.Jobs.HTCJobs(p.Namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			continue
-		}
 		phases := map[v1alpha1.Phase]int{}
-		for _, job := range list.Items {
-			phases[job.Status.Phase]++
+		for _, namespace := range p.namespaces() {
+			list, err := p.Jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				continue
+			}
+			for _, job := range list.Items {
+				phases[job.Status.Phase]++
+			}
 		}
 		say("%v; %s", phases, p.Done())
 	}
@@ -143,14 +152,14 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 // rest waits until nothing moves and returns the evidence; whatever moves too long is for the judge.
 func rest(ctx context.Context, p *Player, say func(string, ...any)) (e Evidence, err error) {
 	err = untilRest(ctx, say, func() (moving, err error) {
-		if e, err = gather(ctx, p.Lab, p.Jobs, p.Namespace); err != nil {
+		if e, err = p.gather(ctx); err != nil {
 			return nil, err
 		}
 		e.Sent = p.Sent()
 		return settled(e), nil
-	})
+	}, p.alternate)
 	if err == nil {
-		e.Kept, err = kept(ctx, p.Lab, "out", p.Namespace)
+		e.Kept, err = p.kept(ctx, "out")
 	}
 	return e, err
 }
@@ -163,7 +172,9 @@ func deleteAll(t *testing.T, p *Player, e Evidence, say func(string, ...any)) []
 			continue
 		}
 		e.Sent[i].Deleted = true
-		require.NoError(t, p.Jobs.HTCJobs(p.Namespace).Delete(t.Context(), e.Sent[i].Trial.Name, metav1.DeleteOptions{}))
+		sent := e.Sent[i].Trial
+		jobs := p.Jobs.HTCJobs(p.namespace(sent.Shape.Place))
+		require.NoError(t, jobs.Delete(t.Context(), sent.Name, metav1.DeleteOptions{}))
 	}
 	p.mu.Lock()
 	p.sent = e.Sent
@@ -210,8 +221,13 @@ func explain(p *Player, e Evidence, findings []Finding) {
 }
 
 // untilRest looks until nothing has moved twice, some time apart, since only then would a second submission show; or
-// until what moves has not become less for too long.
-func untilRest(ctx context.Context, say func(string, ...any), look func() (moving, err error)) error {
+// until what moves has not become less for too long. It calls stuck while that has not become less for a while.
+func untilRest(
+	ctx context.Context,
+	say func(string, ...any),
+	look func() (moving, err error),
+	stuck func(context.Context) error,
+) error {
 	quiet, least, said := 0, math.MaxInt, time.Time{}
 	for deadline := time.Now(); ; {
 		moving, err := look()
@@ -227,6 +243,11 @@ func untilRest(ctx context.Context, say func(string, ...any), look func() (movin
 		}
 		if quiet == 2 || time.Now().After(deadline) {
 			return nil
+		}
+		if moving != nil && time.Until(deadline) < settling-20*time.Second {
+			if err := stuck(ctx); err != nil {
+				return err
+			}
 		}
 		if moving != nil && time.Since(said) > 14*time.Second {
 			said = time.Now()
@@ -253,7 +274,8 @@ func (l lines) print(p *Player, name, uid string) {
 		}
 	}
 	for line := range strings.Lines(l.log) {
-		if strings.Contains(line, p.Namespace+"/"+name+`"`) || strings.Contains(line, uid) {
+		of := func(namespace string) bool { return strings.Contains(line, namespace+"/"+name+`"`) }
+		if slices.ContainsFunc(p.namespaces(), of) || strings.Contains(line, uid) {
 			fmt.Print("  htcd ", line)
 		}
 	}

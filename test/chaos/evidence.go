@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,37 +16,44 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
 )
 
 const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt,HTCJobProc," +
 	"HTCWorkflowUID,HTCWorkflowDAG,HTCNode"
 
-// gather collects what all parts say about the HTCJobs of the namespace; it changes nothing.
-func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace string) (Evidence, error) {
+// inBoth ends a statement of SQL with the run's namespaces.
+func (p *Player) inBoth(query string) string {
+	return fmt.Sprintf("%s IN ('%s', '%s')", query, p.Namespace, p.Own)
+}
+
+// gather collects what all parts say about the HTCJobs of the run; it changes nothing.
+func (p *Player) gather(ctx context.Context) (Evidence, error) {
 	e := Evidence{Objects: map[string]v1alpha1.HTCJob{}}
-	list, err := jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{})
+	for _, namespace := range p.namespaces() {
+		list, err := p.Jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return e, err
+		}
+		for _, job := range list.Items {
+			e.Objects[string(job.UID)] = job
+		}
+	}
+	var err error
+	if e.Ads, err = p.ads(ctx); err != nil {
+		return e, err
+	}
+	err = rows(ctx, p.Lab, &e.Runs, p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`))
 	if err != nil {
 		return e, err
 	}
-	for _, job := range list.Items {
-		e.Objects[string(job.UID)] = job
-	}
-	if e.Ads, err = ads(ctx, l, namespace); err != nil {
-		return e, err
-	}
-	err = rows(ctx, l, &e.Runs, fmt.Sprintf(
-		`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace = '%s'`, namespace))
-	if err != nil {
-		return e, err
-	}
-	err = rows(ctx, l, &e.Rows, fmt.Sprintf(
-		`SELECT r.uid, r.attempt, p.proc, p.status, p.reason, p.source FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.namespace = '%s'`,
-		namespace,
+	err = rows(ctx, p.Lab, &e.Rows, p.inBoth(
+		`SELECT r.uid, r.attempt, p.proc, p.status, p.reason, p.source FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.namespace`,
 	))
 	if err != nil {
 		return e, err
 	}
-	staged, err := l.RunAs(ctx, "root", "ls", l.Path("htcd", "data", "staging")) // on a volume visible only inside the lab
+	staged, err := p.Lab.RunAs(ctx, "root", "ls", p.data()+"/staging") // on a volume visible only inside the lab
 	e.Staged = strings.Fields(staged)
 	return e, err
 }
@@ -56,9 +65,21 @@ const wholeArchive = `cd "$1" && mkdir -p "$2" && for try in 1 2 3 4 5 6 7 8 9 1
 done
 tar -c "$2"`
 
-// kept reads all files that htcd has fetched for the HTCJobs (store out) or HTCWorkflows (store workflows) of the
-// namespace.
-func kept(ctx context.Context, l *lab.Lab, store, namespace string) (map[string]string, error) {
+// kept reads all files that htcd has fetched for the HTCJobs (store out) or HTCWorkflows (store workflows) of the run.
+// Names are unique in it.
+func (p *Player) kept(ctx context.Context, store string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, namespace := range p.namespaces() {
+		of, err := keptOf(ctx, p.Lab, store, namespace)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(files, of)
+	}
+	return files, nil
+}
+
+func keptOf(ctx context.Context, l *lab.Lab, store, namespace string) (map[string]string, error) {
 	files := map[string]string{}
 	text, err := l.RunAs(
 		ctx,
@@ -91,16 +112,20 @@ func kept(ctx context.Context, l *lab.Lab, store, namespace string) (map[string]
 }
 
 // ads asks the queue first: jobs that leave it in between are then in both, and the history counts.
-func ads(ctx context.Context, l *lab.Lab, namespace string) ([]Ad, error) {
-	constraint := fmt.Sprintf("HTCJobNamespace == %q", namespace)
+func (p *Player) ads(ctx context.Context) ([]Ad, error) {
+	constraint := fmt.Sprintf("stringListMember(HTCJobNamespace, %q)", strings.Join(p.namespaces(), ","))
 	query := []string{"-constraint", constraint, "-json", "-attributes", attributes}
-	queue, err := ask(ctx, l, true, "condor_q", append([]string{"-allusers"}, query...)...)
-	if err != nil {
-		return nil, err
-	}
-	history, err := ask(ctx, l, false, "condor_history", query...)
-	if err != nil {
-		return nil, err
+	var queue, history []Ad
+	for _, at := range [][]string{nil, {"-name", parts.Schedd2Name}} {
+		queued, err := ask(ctx, p.Lab, true, "condor_q", slices.Concat(at, []string{"-allusers"}, query)...)
+		if err != nil {
+			return nil, err
+		}
+		left, err := ask(ctx, p.Lab, false, "condor_history", slices.Concat(at, query)...)
+		if err != nil {
+			return nil, err
+		}
+		queue, history = append(queue, queued...), append(history, left...)
 	}
 	type id struct{ cluster, proc int }
 	known := map[id]bool{}

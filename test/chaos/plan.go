@@ -47,19 +47,23 @@ const (
 	htcdLane      = "htcd"
 	scheddLane    = "schedd"
 	callbacksLane = "callbacks"
+	secondLane    = "schedd2"
 	secretLane    = "secret"
 	volumeLane    = "volume"
 	foreignLane   = "foreigner"
 
-	doKill   = "kill"
-	doStop   = "stop"
-	doFreeze = "freeze"
-	doLose   = "stop receiver-net"
-	doMix    = "drop, delay and double"
-	doWrong  = "wrong password"
-	doRevert = "an older ledger"
-	doFill   = "nearly full"
-	doBigAd  = "a job of another account with a huge HoldReason"
+	doKill    = "kill"
+	doStop    = "stop"
+	doFreeze  = "freeze"
+	doLose    = "stop receiver-net"
+	doMix     = "drop, delay and double"
+	doWrong   = "wrong password"
+	doAccount = "another account"
+	doRevert  = "an older ledger"
+	doForget  = "no ledger"
+	doEmpty   = "an empty queue"
+	doFill    = "nearly full"
+	doBigAd   = "a job of another account with a huge HoldReason"
 )
 
 // NewPlan decides everything from the seed alone. The shapes take turns in a random order, so that each gets its share.
@@ -87,7 +91,7 @@ func NewPlan(seed uint64, trials int) Plan {
 	p.lane(1, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
 		if draw.IntN(8) == 0 { // d.For is also the ledger's age
-			d.Do, d.For = doRevert, between(draw, 2*time.Second, 20*time.Second)
+			d.Do, d.For = pick(draw, doRevert, doForget), between(draw, 2*time.Second, 20*time.Second)
 		}
 		// Half of them affect an HTCJob on its way to the schedd.
 		if draw.IntN(2) == 0 {
@@ -97,7 +101,10 @@ func NewPlan(seed uint64, trials int) Plan {
 		}
 	})
 	p.lane(2, end, 8*time.Second, 25*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, 12*time.Second)
+		d.disturbSchedd(draw, 12*time.Second)
+	})
+	p.lane(7, end, 8*time.Second, 25*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.For = secondLane, pick(draw, doKill, doStop), between(draw, 0, 12*time.Second)
 	})
 	p.lane(3, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = callbacksLane, pick(
@@ -116,7 +123,7 @@ func NewPlan(seed uint64, trials int) Plan {
 		}
 	})
 	p.lane(4, end, 10*time.Second, 40*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For = secretLane, doWrong, between(draw, 2*time.Second, 8*time.Second)
+		d.Lane, d.Do, d.For = secretLane, pick(draw, doWrong, doAccount), between(draw, 2*time.Second, 8*time.Second)
 	})
 	p.lane(5, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For, d.Leaves = volumeLane, doFill, between(draw, 3*time.Second, 15*time.Second), 512<<draw.IntN(6)
@@ -126,6 +133,15 @@ func NewPlan(seed uint64, trials int) Plan {
 	})
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p
+}
+
+// disturbSchedd lasts as long as most says. Only an empty queue lasts longer than jobs are missing before they count as
+// lost.
+func (d *Disturbance) disturbSchedd(draw *rand.Rand, most time.Duration) {
+	d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, most)
+	if draw.IntN(8) == 0 {
+		d.Do, d.For = doEmpty, d.For+45*time.Second
+	}
 }
 
 // lane fills one lane up to end, with a pause of least to most before each disturbance. Every lane draws from its own
@@ -138,7 +154,9 @@ func (p *Plan) lane(stream uint64, end, least, most time.Duration, decide func(*
 		if d.At >= end {
 			return
 		}
-		d.For = min(d.For, end-d.At)
+		if d.Do != doEmpty {
+			d.For = min(d.For, end-d.At)
+		}
 		p.Disturbances = append(p.Disturbances, d)
 		at = d.At + d.For
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 var htcdFlags = []string{
 	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
 	"--keep-free=16Mi", // for a small volume
+	"--namespace-secrets",
 }
 
 // Player carries out a plan in a lab.
@@ -31,10 +33,14 @@ type Player struct {
 	Jobs      *v1alpha1.Client
 	Core      kubernetes.Interface
 	Namespace string
+	Own       string                           // the namespace with an account of its own
 	Log       func(format string, args ...any) // logs every single action
 
-	password []byte // the correct one
-	onSmall  bool   // htcd has the small volume
+	usual      map[string][]byte // the common Secret as it is usually
+	other      bool              // alternate has given it the other account
+	alternated time.Time
+	onSmall    bool // htcd has the small volume
+	undo       []func(context.Context) error
 
 	mu     sync.Mutex
 	sent   []Sent
@@ -44,11 +50,7 @@ type Player struct {
 
 // Play returns when everything has been done, restored and restarted, and the apiserver has accepted every edit.
 func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
-	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	p.password, p.done = secret.Data["password"], map[string]int{}
+	p.done = map[string]int{}
 	read := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMap}, Data: configMapData}
 	if _, err := p.Core.CoreV1().ConfigMaps(p.Namespace).Create(ctx, read, metav1.CreateOptions{}); err != nil {
 		return err
@@ -56,7 +58,7 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	if err := p.small(ctx); err != nil {
 		return err
 	}
-	if err := p.Lab.Part("htcd").Restart(ctx, htcdFlags...); err != nil {
+	if err := p.furnish(ctx); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -142,7 +144,7 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	p.Log("%s", d)
 	p.count(d.Lane + " " + d.Do)
 	switch {
-	case d.Do == doRevert:
+	case d.Do == doRevert, d.Do == doForget:
 		return p.revert(ctx, d)
 	case d.Lane == dagmanLane:
 		return p.killDAGMan(ctx, d.Which)
@@ -161,8 +163,15 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 		begin = func(context.Context) error { return p.Lab.DisturbCallbacks(d.Callbacks) }
 		end = func(context.Context) error { return p.Lab.DisturbCallbacks(lab.Callbacks{}) }
 	case doWrong:
-		begin = func(ctx context.Context) error { return p.setPassword(ctx, []byte("not it")) }
-		end = func(ctx context.Context) error { return p.setPassword(ctx, p.password) }
+		begin = func(ctx context.Context) error {
+			return p.setCommon(ctx, map[string][]byte{"password": []byte("not it")})
+		}
+		end = func(ctx context.Context) error { return p.setCommon(ctx, p.usual) }
+	case doAccount:
+		begin = func(ctx context.Context) error { return p.setCommon(ctx, alice) }
+		end = func(ctx context.Context) error { return p.setCommon(ctx, p.usual) }
+	case doEmpty:
+		begin, end = p.emptyQueue, p.ownQueue
 	case doFill:
 		begin, end = func(ctx context.Context) error { return p.fill(ctx, d.Leaves) }, p.empty
 	case doBigAd:
@@ -177,39 +186,28 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	return err
 }
 
-func (p *Player) setPassword(ctx context.Context, password []byte) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"password": password}})
-	if err != nil {
-		return err
-	}
-	_, err = p.Core.CoreV1().Secrets(
-		"default",
-	).Patch(
-		ctx,
-		"kinit-secret",
-		types.MergePatchType,
-		patch,
-		metav1.PatchOptions{},
-	)
-	return err
-}
-
 // mend restores everything and starts what is stopped. Restore gives htcd back its own flags at the very end.
 func (p *Player) mend(ctx context.Context) error {
 	p.Log("mend")
 	return errors.Join(
-		p.setPassword(ctx, p.password),
+		p.setCommon(ctx, p.usual),
 		p.Lab.DisturbCallbacks(lab.Callbacks{}),
 		p.Lab.Part("receiver-net").Start(ctx),
+		p.ownQueue(ctx),
 		p.Lab.Part("schedd").Start(ctx),
+		p.Lab.Part("schedd2").Start(ctx),
 		p.empty(ctx),
 		p.Lab.Part("htcd").Start(ctx),
 	)
 }
 
-// Restore gives htcd back its own volume and flags.
+// Restore gives htcd back its own volume and flags, and the lab what it had.
 func (p *Player) Restore(ctx context.Context) error {
-	return errors.Join(p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
+	var err error
+	for _, undo := range slices.Backward(p.undo) {
+		err = errors.Join(err, undo(ctx))
+	}
+	return errors.Join(err, p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
 }
 
 // patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are
@@ -228,10 +226,11 @@ func (p *Player) try(ctx context.Context, trial Trial) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	jobs := p.Jobs.HTCJobs(p.Namespace)
+	place := trial.Shape.Place
+	jobs := p.Jobs.HTCJobs(p.namespace(place))
 	job, err := jobs.Create(ctx, &v1alpha1.HTCJob{
 		ObjectMeta: metav1.ObjectMeta{Name: trial.Name},
-		Spec:       trial.Shape.Spec.object(),
+		Spec:       trial.Shape.Spec.object(place, p.poolOf(place)),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -248,13 +247,14 @@ func (p *Player) try(ctx context.Context, trial Trial) error {
 }
 
 func (p *Player) edit(ctx context.Context, trial Trial) error {
+	place := trial.Shape.Place
 	// A JSON patch replaces the complete spec: a merge patch would keep what the edit omits.
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object()}})
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))}})
 	if err != nil {
 		return err
 	}
 	for {
-		_, err := p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		_, err := p.Jobs.HTCJobs(p.namespace(place)).Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err == nil {
 			p.Log("%s: edited", trial.Name)
 			p.count("HTCJob edited")
@@ -276,10 +276,11 @@ func (p *Player) again(ctx context.Context, trial Trial) error {
 		v1alpha1.RerunAnnotation,
 		v1alpha1.RerunProcsAnnotation,
 	)
+	jobs := p.Jobs.HTCJobs(p.namespace(trial.Shape.Place))
 	for {
-		job, err := p.Jobs.HTCJobs(p.Namespace).Get(ctx, trial.Name, metav1.GetOptions{})
+		job, err := jobs.Get(ctx, trial.Name, metav1.GetOptions{})
 		if err == nil && job.Status.Phase.Terminal() {
-			_, err = p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			_, err = jobs.Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 			p.Log("%s: what has failed runs again", trial.Name)
 			p.count("HTCJob run again in part")
 			return err
@@ -293,7 +294,8 @@ func (p *Player) again(ctx context.Context, trial Trial) error {
 
 func (p *Player) suspend(ctx context.Context, trial Trial, is bool) error {
 	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, is)
-	_, err := p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	jobs := p.Jobs.HTCJobs(p.namespace(trial.Shape.Place))
+	_, err := jobs.Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	p.Log("%s: suspend %t", trial.Name, is)
 	p.count(fmt.Sprintf("HTCJob suspended %t", is))
 	return err

@@ -10,6 +10,7 @@ import (
 // Shape is a kind of HTCJob and what is done to it.
 type Shape struct {
 	Name    string
+	Place   Place
 	Spec    Spec
 	Edited  *Spec // what it is changed to as soon as the apiserver accepts it
 	Deleted bool  // while it is on its way or running
@@ -133,6 +134,18 @@ var Shapes = []Shape{
 		Leaves: []Leaf{{Name: "keep", Text: "secret\n"}},
 	}},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
+	{Name: "from a namespace with an account", Place: Place{Own: true}, Spec: Spec{
+		Queue: 2, Source: "echo $1 >number; sleep 2; exit $1", Codes: []int{0, 1},
+	}, Edited: &Spec{Queue: 1, Source: "exit 4", Codes: []int{4}}},
+	{Name: "to one of two schedds", Place: Place{Either: true}, Spec: Spec{
+		Queue: 2, Source: "sleep 4; exit $1", Codes: []int{0, 1},
+	}, Edited: &Spec{Queue: 1, Source: "exit 4", Codes: []int{4}}},
+	{Name: "deleted, at one of two schedds", Place: Place{Either: true}, Deleted: true, Spec: Spec{
+		Queue: 1, Source: "sleep 300", Codes: []int{0},
+	}},
+	{Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true, Spec: Spec{
+		Queue: 1, Source: "sleep 300", Codes: []int{0},
+	}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
 }
@@ -185,9 +198,10 @@ var numbers = strings.Repeat("one line of many\n", 20)
 var configMapData = map[string]string{tableKey: "CODE,MORE\n1,0\n0,0\n3,4\n0,2\n", numbersKey: numbers}
 
 // object returns the HTCJob's spec.
-func (s Spec) object() v1alpha1.HTCJobSpec {
+func (s Spec) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCJobSpec {
 	spec := v1alpha1.HTCJobSpec{
-		Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: s.Source + "\n"}},
+		Script:  v1alpha1.Script{Program: place.script(s.Source + "\n")},
+		Pool:    pool,
 		HTCOpts: s.Options,
 		Items:   s.Items,
 	}

@@ -59,9 +59,18 @@ func (p *Player) empty(ctx context.Context) error {
 	return err
 }
 
-// revert restores a copy of the ledger made a while before.
+// revert restores a copy of the ledger made a while before, or none.
 func (p *Player) revert(ctx context.Context, d Disturbance) error {
 	htcd := p.Lab.Part("htcd")
+	if d.Do == doForget {
+		if err := htcd.Stop(ctx); err != nil {
+			return err
+		}
+		if _, err := p.sh(ctx, `find "$1" -mindepth 1 -delete`, p.ledgerDir()); err != nil {
+			return err
+		}
+		return htcd.Start(ctx)
+	}
 	if err := htcd.Stop(ctx); err != nil { // for a consistent copy
 		return err
 	}

@@ -51,25 +51,26 @@ func (e WorkflowEvidence) shapes() (names []string) {
 // gather collects what all parts say about the HTCWorkflows; it changes nothing.
 func (p *workflowPlayer) gather(ctx context.Context) (WorkflowEvidence, error) {
 	e := WorkflowEvidence{Objects: map[string]v1alpha1.HTCWorkflow{}}
-	list, err := p.Jobs.Workflows(p.Namespace).List(ctx, metav1.ListOptions{})
+	for _, namespace := range p.namespaces() {
+		list, err := p.Jobs.Workflows(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return e, err
+		}
+		for _, w := range list.Items {
+			e.Objects[string(w.UID)] = w
+		}
+	}
+	var err error
+	if e.Ads, err = p.ads(ctx); err != nil {
+		return e, err
+	}
+	err = rows(ctx, p.Lab, &e.Runs, p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`))
 	if err != nil {
 		return e, err
 	}
-	for _, w := range list.Items {
-		e.Objects[string(w.UID)] = w
-	}
-	if e.Ads, err = ads(ctx, p.Lab, p.Namespace); err != nil {
-		return e, err
-	}
-	err = rows(ctx, p.Lab, &e.Runs, fmt.Sprintf(
-		`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace = '%s'`, p.Namespace))
-	if err != nil {
-		return e, err
-	}
-	err = rows(ctx, p.Lab, &e.Nodes, fmt.Sprintf(
+	err = rows(ctx, p.Lab, &e.Nodes, p.inBoth(
 		`SELECT r.uid, r.attempt AS dag, n.node, s.name AS step, n.sequence, n.item, n.cluster, n.status, n.exitCode, n.reason, n.source
-		FROM runs r JOIN nodes n ON n.run = r.id JOIN steps s ON s.run = r.id AND s.step = n.step WHERE r.namespace = '%s'`,
-		p.Namespace,
+		FROM runs r JOIN nodes n ON n.run = r.id JOIN steps s ON s.run = r.id AND s.step = n.step WHERE r.namespace`,
 	))
 	if err != nil {
 		return e, err

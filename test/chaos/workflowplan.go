@@ -45,9 +45,12 @@ func NewWorkflowPlan(seed uint64, trials int) WorkflowPlan {
 	end := at + 20*time.Second
 	p.lane(11, end, 3*time.Second, 15*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
+		if draw.IntN(8) == 0 {
+			d.Do = doForget
+		}
 	})
 	p.lane(12, end, 10*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, 8*time.Second)
+		d.disturbSchedd(draw, 8*time.Second)
 	})
 	p.lane(13, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = callbacksLane, pick(draw, doLose, doMix, doMix), between(draw, 3*time.Second, 15*time.Second)
@@ -57,6 +60,9 @@ func NewWorkflowPlan(seed uint64, trials int) WorkflowPlan {
 	})
 	p.lane(14, end, 500*time.Millisecond, 4*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.Which = dagmanLane, doKill, draw.IntN(1000)
+	})
+	p.lane(15, end, 10*time.Second, 40*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.For = secretLane, doAccount, between(draw, 2*time.Second, 8*time.Second)
 	})
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p

@@ -39,14 +39,9 @@ func (s SentWorkflow) flow() Flow {
 
 func (p *workflowPlayer) play(ctx context.Context, plan WorkflowPlan) error {
 	p.done = map[string]int{}
-	if err := p.Lab.Part("htcd").Restart(ctx, htcdFlags...); err != nil {
+	if err := p.furnish(ctx); err != nil {
 		return err
 	}
-	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	p.password = secret.Data["password"]
 	began := time.Now()
 	var all, edits sync.WaitGroup
 	errs := make(chan error, len(plan.Disturbances)+2*len(plan.Workflows))
@@ -69,9 +64,10 @@ func (p *workflowPlayer) play(ctx context.Context, plan WorkflowPlan) error {
 }
 
 func (p *workflowPlayer) try(ctx context.Context, trial WorkflowTrial) error {
-	workflows := p.Jobs.Workflows(p.Namespace)
+	place := trial.Shape.Place
+	workflows := p.Jobs.Workflows(p.namespace(place))
 	w, err := workflows.Create(ctx, &v1alpha1.HTCWorkflow{
-		ObjectMeta: metav1.ObjectMeta{Name: trial.Name}, Spec: trial.Shape.Flow.object(),
+		ObjectMeta: metav1.ObjectMeta{Name: trial.Name}, Spec: trial.Shape.Flow.object(place, p.poolOf(place)),
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return err
@@ -91,7 +87,8 @@ func (p *workflowPlayer) try(ctx context.Context, trial WorkflowTrial) error {
 
 // change edits, suspends or resumes as the shape says.
 func (p *workflowPlayer) change(ctx context.Context, trial WorkflowTrial) error {
-	workflows := p.Jobs.Workflows(p.Namespace)
+	place := trial.Shape.Place
+	workflows := p.Jobs.Workflows(p.namespace(place))
 	if trial.Shape.Paused {
 		for _, suspend := range []bool{true, false} {
 			sleep(ctx, trial.Later)
@@ -112,7 +109,7 @@ func (p *workflowPlayer) change(ctx context.Context, trial WorkflowTrial) error 
 	if trial.Shape.Edited == nil {
 		return nil
 	}
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object()}})
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))}})
 	if err != nil {
 		return err
 	}

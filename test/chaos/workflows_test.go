@@ -48,7 +48,7 @@ func TestEveryNodeRunsOnce(t *testing.T) {
 	// Finally everything is deleted: nothing of any trial may be left.
 	for i, s := range p.sent {
 		if !s.Deleted {
-			require.NoError(t, p.Jobs.Workflows(p.Namespace).Delete(t.Context(), s.Trial.Name, metav1.DeleteOptions{}))
+			require.NoError(t, p.Jobs.Workflows(p.namespace(s.Trial.Shape.Place)).Delete(t.Context(), s.Trial.Name, metav1.DeleteOptions{}))
 			p.sent[i].Deleted = true
 		}
 	}
@@ -72,9 +72,9 @@ func (p *workflowPlayer) rest(ctx context.Context, say func(string, ...any)) (e 
 			return nil, err
 		}
 		return settledWorkflows(e), nil
-	})
+	}, p.alternate)
 	if err == nil {
-		e.Kept, err = kept(ctx, p.Lab, "workflows", p.Namespace)
+		e.Kept, err = p.kept(ctx, "workflows")
 	}
 	return e, err
 }

@@ -10,6 +10,7 @@ import (
 // WorkflowShape is a kind of HTCWorkflow and what is done to it.
 type WorkflowShape struct {
 	Name    string
+	Place   Place
 	Flow    Flow
 	Edited  *Flow // what it is changed to once it has ended
 	Deleted bool  // while it is on its way or running
@@ -56,7 +57,7 @@ type FlowStep struct {
 
 const finallyStep = "finally"
 
-func (s FlowStep) work() v1alpha1.StepWork {
+func (s FlowStep) work(place Place) v1alpha1.StepWork {
 	source := `echo "` + string(s.Name) + ` $jobid $HTCPROCID $RANDOM$RANDOM" >>ran`
 	if s.Several {
 		source = "cat */ran */*/ran >ran 2>/dev/null; " + source
@@ -64,7 +65,7 @@ func (s FlowStep) work() v1alpha1.StepWork {
 	w := v1alpha1.StepWork{
 		Name: s.Name,
 		Job: v1alpha1.StepJob{
-			Script:  v1alpha1.Program{Image: "centos", Command: "bash", Source: source + "\n" + s.Does + "\n"},
+			Script:  place.script(source + "\n" + s.Does + "\n"),
 			Outputs: []v1alpha1.StepOutput{{Path: "ran"}},
 		},
 		RetryExitCodes: s.Codes,
@@ -79,8 +80,9 @@ func (s FlowStep) work() v1alpha1.StepWork {
 }
 
 // object returns the HTCWorkflow's spec.
-func (f Flow) object() v1alpha1.HTCWorkflowSpec {
+func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec {
 	spec := v1alpha1.HTCWorkflowSpec{
+		Pool: pool,
 		Sequences: &v1alpha1.Sequences{
 			Count: new(int32(f.Sequences)),
 		}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
@@ -95,7 +97,7 @@ func (f Flow) object() v1alpha1.HTCWorkflowSpec {
 		spec.Sequences.Complete = new(int32(f.Complete))
 	}
 	for _, s := range f.Steps {
-		work := s.work()
+		work := s.work(place)
 		if s.Name == finallyStep {
 			spec.Finally = &work
 			continue
@@ -270,6 +272,16 @@ var WorkflowShapes = []WorkflowShape{
 			Sequences: 3,
 			Steps:     []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}},
 		},
+	},
+	{Name: "from a namespace with an account", Place: Place{Own: true}, Flow: partly, Edited: &chain},
+	{Name: "to one of two schedds", Place: Place{Either: true}, Flow: partly, Edited: &single},
+	{
+		Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true,
+		Flow: Flow{Sequences: 1, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}},
+	},
+	{
+		Name: "deleted, at one of two schedds", Place: Place{Either: true}, Deleted: true,
+		Flow: Flow{Sequences: 1, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}},
 	},
 	{Name: "edited", Flow: partly, Edited: &chain},
 	{Name: "edited to fewer steps", Flow: chain, Edited: &single},

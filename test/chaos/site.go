@@ -1,0 +1,174 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+)
+
+// Place is where the jobs of a shape are sent, and as whom. The zero value is htcd's usual one.
+type Place struct {
+	Own    bool // from a namespace that has an account of its own
+	Either bool // to one of the two schedds of an HTCPool
+}
+
+const kinitSecret = "kinit-secret"
+
+// alice is the account of the second namespace, and at times that of the common Secret.
+var alice = map[string][]byte{"username": []byte("alice"), "password": []byte(parts.Passwords["alice"])}
+
+// script returns what runs a script: the registry's images are unpacked for htcd's usual account only.
+func (p Place) script(source string) v1alpha1.Program {
+	if p.Own {
+		return v1alpha1.Program{Image: "/opt/image/busybox", Command: "sh", Source: source}
+	}
+	return v1alpha1.Program{Image: "centos", Command: "bash", Source: source}
+}
+
+// poolOf returns spec.pool.
+func (p *Player) poolOf(place Place) *v1alpha1.Pool {
+	if !place.Either {
+		return nil
+	}
+	return &v1alpha1.Pool{Name: p.Namespace}
+}
+
+// namespace returns where the objects of a place are.
+func (p *Player) namespace(place Place) string {
+	if place.Own {
+		return p.Own
+	}
+	return p.Namespace
+}
+
+func (p *Player) namespaces() []string { return []string{p.Namespace, p.Own} }
+
+// furnish gives the second namespace its account, makes the HTCPool, and restarts htcd so that it uses both.
+func (p *Player) furnish(ctx context.Context) error {
+	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, kinitSecret, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	p.usual, p.undo = secret.Data, append(p.undo, p.clear)
+	overlay, err := filepath.Abs("../security/testdata/namespace-secrets")
+	if err != nil {
+		return err
+	}
+	if _, err := p.Lab.Run(ctx, "kubectl", "apply", "-k", overlay); err != nil {
+		return err
+	}
+	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: kinitSecret}, Data: alice}
+	if _, err := p.Core.CoreV1().Secrets(p.Own).Create(ctx, own, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if err := p.secondSchedd(ctx); err != nil {
+		return err
+	}
+	pool := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}, Spec: v1alpha1.HTCPoolSpec{
+		Schedds: []v1alpha1.ScheddName{"127-0-0-1." + parts.Domain, parts.Schedd2Name},
+	}}
+	if _, err := p.Jobs.Pools().Create(ctx, pool, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return p.Lab.Part("htcd").Restart(ctx, htcdFlags...)
+}
+
+// secondSchedd starts it with an empty queue and other numbers of clusters than the usual one has.
+func (p *Player) secondSchedd(ctx context.Context) error {
+	second, config := p.Lab.Part("schedd2"), p.Lab.Path("condor", "schedd2.conf")
+	before, err := os.ReadFile(config)
+	if err != nil {
+		return err
+	}
+	if err := second.Stop(ctx); err != nil {
+		return err
+	}
+	if _, err := p.sh(ctx, `rm -f "$1"/spool2/job_queue.log*`, p.Lab.Path("condor")); err != nil {
+		return err
+	}
+	numbers := fmt.Appendf(before, "SCHEDD_CLUSTER_INITIAL_VALUE = %d\n", 1_000_000)
+	if err := os.WriteFile(config, numbers, 0o644); err != nil {
+		return err
+	}
+	p.undo = append(p.undo, func(ctx context.Context) error {
+		return errors.Join(second.Stop(ctx), os.WriteFile(config, before, 0o644))
+	})
+	return second.Start(ctx)
+}
+
+// clear takes away what furnish has made, except for the second schedd.
+func (p *Player) clear(ctx context.Context) error {
+	secrets := p.Core.CoreV1().Secrets(p.Own)
+	err := secrets.Delete(ctx, kinitSecret, metav1.DeleteOptions{})
+	_, kept := secrets.Patch(ctx, kinitSecret, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	if !apierrors.IsNotFound(kept) {
+		err = errors.Join(err, kept)
+	}
+	err = errors.Join(err, p.Jobs.Pools().Delete(ctx, p.Namespace, metav1.DeleteOptions{}))
+	for _, kind := range []string{"clusterrolebinding", "clusterrole"} {
+		_, failed := p.Lab.Run(ctx, "kubectl", "delete", kind, "htcd-namespace-secrets")
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, p.setCommon(ctx, p.usual))
+}
+
+// setCommon changes the common Secret.
+func (p *Player) setCommon(ctx context.Context, data map[string][]byte) error {
+	patch, err := json.Marshal(map[string]any{"data": data})
+	if err != nil {
+		return err
+	}
+	_, err = p.Core.CoreV1().Secrets("default").Patch(ctx, kinitSecret, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// alternate gives the common Secret its other account every now and then. What was sent as one of the two can be
+// fetched and removed only while htcd has that one.
+func (p *Player) alternate(ctx context.Context) error {
+	if p.done[secretLane+" "+doAccount] == 0 || time.Since(p.alternated) < 20*time.Second {
+		return nil
+	}
+	p.alternated, p.other = time.Now(), !p.other
+	p.Log("the common Secret has its other account: %t", p.other)
+	if p.other {
+		return p.setCommon(ctx, alice)
+	}
+	return p.setCommon(ctx, p.usual)
+}
+
+// emptyQueue restarts the schedd without its spool, as before that is mounted. It takes no jobs then: they would be
+// lost with that queue.
+func (p *Player) emptyQueue(ctx context.Context) error {
+	return p.otherSpool(ctx, `cp -p "$1/server.conf" "$1/server.conf.away"; echo "MAX_JOBS_SUBMITTED = 0" >>"$1/server.conf"
+		mv "$1/spool" "$1/spool.away"; mkdir "$1/spool"; chmod --reference="$1/spool.away" "$1/spool"
+		chown --reference="$1/spool.away" "$1/spool"`)
+}
+
+func (p *Player) ownQueue(ctx context.Context) error {
+	if _, err := os.Stat(p.Lab.Path("condor", "spool.away")); err != nil {
+		return nil // it has it
+	}
+	return p.otherSpool(ctx, `rm -rf "$1/spool"; mv "$1/spool.away" "$1/spool"; mv "$1/server.conf.away" "$1/server.conf"`)
+}
+
+func (p *Player) otherSpool(ctx context.Context, script string) error {
+	if err := p.Lab.Part("schedd").Stop(ctx); err != nil {
+		return err
+	}
+	if _, err := p.sh(ctx, script, p.Lab.Path("condor")); err != nil {
+		return err
+	}
+	return p.Lab.Part("schedd").Start(ctx)
+}
