@@ -41,9 +41,9 @@ func (d Doubt) After() time.Duration {
 // DoubtOf returns that about missing jobs of a run of which so many are open, and missing, together with those of other
 // runs.
 func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) Doubt {
-	born, started := time.Unix(d.QueueBorn, 0), time.Unix(d.Started, 0)
+	started := time.Unix(d.Started, 0)
 	switch {
-	case born.After(run.Submitted):
+	case Younger(d, run.Submitted):
 		return OtherQueue
 	case run.Stop != "": // htcd itself removes its jobs; the history may be too short for them
 		return ""
@@ -53,6 +53,12 @@ func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) D
 		return ManyMissing
 	}
 	return ""
+}
+
+// Younger reports whether a schedd's queue was set up after something had been sent to it. A schedd that does not say has
+// always had the same queue, and what was sent at an unknown time may have been sent to this one.
+func Younger(d schedd.Daemon, sent time.Time) bool {
+	return !sent.IsZero() && time.Unix(d.QueueBorn, 0).After(sent)
 }
 
 // Missing is how many open jobs are missing and not called lost yet, and one reason for that.

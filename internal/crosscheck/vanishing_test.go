@@ -40,6 +40,14 @@ func TestWhetherWhatIsMissingIsDoubted(t *testing.T) {
 	}
 }
 
+func TestAQueueIsYoungerThanWhatWasSentBeforeItWasSetUp(t *testing.T) {
+	sent := time.Unix(1_000_000, 0)
+	require.True(t, Younger(schedd.Daemon{QueueBorn: 1_000_001}, sent))
+	require.False(t, Younger(schedd.Daemon{QueueBorn: 1_000_000}, sent))
+	require.False(t, Younger(schedd.Daemon{}, sent), "it does not say")
+	require.False(t, Younger(schedd.Daemon{QueueBorn: 1_000_001}, time.Time{}), "nobody knows when it was sent")
+}
+
 func TestWhatIsThereAgainInTimeIsNotLost(t *testing.T) {
 	start := time.Unix(1000, 0)
 	p := ledger.Proc{Status: ledger.StatusOpen, JobStatus: 2}

@@ -37,7 +37,7 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 		open = open || run.State == ledger.Intent
 	}
 	others := func(run ledger.Run) bool {
-		return run.State != ledger.Refused && !run.Confirmed && s.otherQueue(ctx, backend.TargetOf(run), run.Created)
+		return run.State != ledger.Refused && !run.Confirmed && s.younger(ctx, backend.TargetOf(run), run)
 	}
 	switch absent := s.Now().Sub(s.Absences.First(uid, s.Now())); {
 	case open && absent < recovery.AbsentTwice:

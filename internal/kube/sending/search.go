@@ -115,7 +115,7 @@ func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, 
 			After:   recovery.AbsentTwice,
 			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
 		}
-	case absent < crosscheck.LostAfterMany && s.otherQueue(ctx, t, run.Created):
+	case absent < crosscheck.LostAfterMany && s.younger(ctx, t, run):
 		return &Waiting{
 			After: time.Minute,
 			Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
@@ -125,17 +125,16 @@ func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, 
 	return nil
 }
 
-// born is when a schedd's queue was set up, as it said at some time.
-type born struct{ queue, asked time.Time }
+// told is what a schedd said about itself at some time.
+type told struct {
+	daemon schedd.Daemon
+	asked  time.Time
+}
 
-// otherQueue reports whether a schedd's queue was set up after an attempt had begun. One that does not say has always
-// had the same.
-func (s *Sender) otherQueue(ctx context.Context, t backend.Target, begun time.Time) bool {
-	if begun.IsZero() {
-		return false
-	}
-	known, is := s.born.Load(t)
-	if !is || s.Now().Sub(known.(born).asked) > 2*time.Second {
+// younger reports whether the queue of a run's schedd is younger than the run.
+func (s *Sender) younger(ctx context.Context, t backend.Target, run ledger.Run) bool {
+	known, is := s.told.Load(t)
+	if !is || s.Now().Sub(known.(told).asked) > 2*time.Second {
 		id, err := s.Owners.Credentials.Identity(ctx, t)
 		if err != nil {
 			return false
@@ -144,10 +143,10 @@ func (s *Sender) otherQueue(ctx context.Context, t backend.Target, begun time.Ti
 		if err != nil {
 			return false
 		}
-		known = born{time.Unix(d.QueueBorn, 0), s.Now()}
-		s.born.Store(t, known)
+		known = told{d, s.Now()}
+		s.told.Store(t, known)
 	}
-	return known.(born).queue.After(begun)
+	return crosscheck.Younger(known.(told).daemon, run.Created)
 }
 
 // LookAgainAfter returns the time after which a question about an attempt must have begun to count.

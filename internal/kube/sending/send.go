@@ -42,7 +42,7 @@ type Sender struct {
 	Now       func() time.Time
 	Log       zerolog.Logger
 
-	born sync.Map // by backend.Target
+	told sync.Map // by backend.Target
 }
 
 // MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked
