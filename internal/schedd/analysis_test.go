@@ -51,11 +51,12 @@ No successful match recorded.
 }
 
 func TestReadRequest(t *testing.T) {
-	line := "7\t2\t1\tundefined\t512000.5\t17\t(TARGET.Memory >= RequestMemory)\tundefined\tundefined\tundefined\t15\t17"
+	line := "7\t2\t1\tundefined\t512000.5\t17\t(TARGET.Memory >= RequestMemory)\t348\tundefined\tundefined\tundefined\t15\t17"
 	r, ok := readRequest(line)
 	require.True(t, ok)
 	require.Equal(t, Size{CPUs: 1, Memory: 512000, Disk: 17}, r.Size)
 	require.Equal(t, []int{7, 2}, []int{r.Cluster, r.Proc})
+	require.EqualValues(t, 348, r.InVain)
 	other, _ := readRequest(strings.Replace(line, "TARGET.Memory", "TARGET.Disk", 1))
 	require.NotEqual(t, r.Requirements, other.Requirements)
 	for _, hostile := range []string{"", "7", "x\ty", strings.Repeat("\t", 20)} {

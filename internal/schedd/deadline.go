@@ -23,6 +23,7 @@ const (
 const (
 	ReasonHeldTooLong = "HeldDeadlineExceeded"
 	ReasonRanTooLong  = "RunDeadlineExceeded"
+	ReasonIdleTooLong = "IdleDeadlineExceeded"
 )
 
 // runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code
@@ -130,7 +131,7 @@ func (j Job) tooLate() (Outcome, bool) {
 		}
 		return Outcome{State: OutcomeFailed, Reason: ReasonHeldTooLong, Message: m, ExitCode: code}, true
 	case j.overdue(Idle, j.IdleDeadline):
-		return Outcome{State: OutcomeFailed, Reason: "IdleDeadlineExceeded",
+		return Outcome{State: OutcomeFailed, Reason: ReasonIdleTooLong,
 			Message: fmt.Sprintf("removed: no slot within %d s (idleDeadlineSeconds)", j.IdleDeadline)}, true
 	}
 	return Outcome{}, false

@@ -18,20 +18,28 @@ type Request struct {
 	Cluster, Proc int
 	Size          Size
 	Requirements  [sha256.Size]byte // sum of their text: jobs with the same one and the same size match the same slots
+	InVain        int64             // how often HTCondor has started it, if its script has never begun
 }
 
 // requestColumns are evaluated by condor_q, which needs the attributes that they and their expressions refer to: those
 // in the last line are what htcd's spec.memoryRetry and HTCondor's defaults refer to.
 var requestColumns = []string{
 	"ClusterId", "ProcId", "RequestCpus", "RequestGPUs", "RequestMemory", "RequestDisk", "unparse(Requirements)",
+	startsInVain,
 	"NumHoldsByReason", "MemoryUsage", "ResidentSetSize", "ImageSize", "DiskUsage",
 }
+
+// startsInVain is Request.InVain. A shadow that cannot set its job up ends before it counts as a start of the job.
+const startsInVain = "ifThenElse((NumJobStarts > 0) =?= true, 0, NumShadowStarts)"
+
+// ManyInVain is from which number on starts in vain are no accident.
+const ManyInVain = 5
 
 // longestRequirements is the longest text of requirements that is asked for, in bytes: more than htcd lets users write.
 const longestRequirements = 16 << 10
 
-// Requests calls fn for those of the given jobs that have been idle for that long. Numbers that the schedd cannot tell
-// are 0.
+// Requests calls fn for those of the given jobs that have been idle for that long, or have been started many times in
+// vain. Numbers that the schedd cannot tell are 0.
 func (c *Client) Requests(
 	ctx context.Context,
 	id Identity,
@@ -58,10 +66,14 @@ func (c *Client) Requests(
 		short += fmt.Sprintf(" && (size(unparse(%s)) > %d) =!= true", name, maxText)
 	}
 	these := fmt.Sprintf(
-		`JobStatus == %d && %s && time() - EnteredCurrentStatus >= %d && member(strcat(ClusterId, ".", ProcId), {%s}) && %s`,
-		Idle,
+		`%s && (JobStatus == %d && time() - EnteredCurrentStatus >= %d || JobStatus <= %d && %s >= %d) && `+
+			`member(strcat(ClusterId, ".", ProcId), {%s}) && %s`,
 		anyOf("ClusterId", clusters),
+		Idle,
 		int(idle.Seconds()),
+		Running,
+		startsInVain,
+		ManyInVain,
 		strings.Join(jobIDs, ","),
 		short,
 	)
@@ -84,7 +96,7 @@ func readRequest(line string) (r Request, ok bool) {
 	if len(words) < len(requestColumns) {
 		return r, false
 	}
-	var n [6]int64
+	var n [8]int64
 	for i := range n {
 		f, err := strconv.ParseFloat(words[i], 64)
 		if err == nil && f > 0 {
@@ -92,8 +104,7 @@ func readRequest(line string) (r Request, ok bool) {
 		}
 	}
 	return Request{
-		Cluster: int(
-			n[0],
-		), Proc: int(n[1]), Size: Size{CPUs: n[2], GPUs: n[3], Memory: n[4], Disk: n[5]}, Requirements: sha256.Sum256([]byte(words[6])),
+		Cluster: int(n[0]), Proc: int(n[1]), Size: Size{CPUs: n[2], GPUs: n[3], Memory: n[4], Disk: n[5]},
+		Requirements: sha256.Sum256([]byte(words[6])), InVain: n[7],
 	}, n[0] > 0
 }

@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
-// MatchableCondition shows why jobs wait for a slot, while there are any. What was known stays until more is.
+// MatchableCondition shows why jobs wait for a slot, while there are any, and why they have waited for too long. What was
+// known stays until more is.
 func MatchableCondition(
 	set func(kind string, is metav1.ConditionStatus, reason, message string),
 	conditions *[]metav1.Condition,
@@ -16,7 +17,7 @@ func MatchableCondition(
 	v *matching.Verdict,
 ) {
 	switch {
-	case !waits:
+	case !waits && (v == nil || v.Reason != matching.ReasonInVain):
 		meta.RemoveStatusCondition(conditions, v1alpha1.ConditionMatchable)
 	case v != nil:
 		set(v1alpha1.ConditionMatchable, v.Is, v.Reason, v.Message)

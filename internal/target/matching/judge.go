@@ -23,7 +23,15 @@ const (
 	ReasonAllBusy   = "AllBusy"
 	ReasonRoom      = "Room" // there is a free slot
 	ReasonUnknown   = "NotAnswered"
+	ReasonInVain    = "StartsFail" // HTCondor starts the job again and again, and its script never begins
 )
+
+// inVain is the Verdict on a job that was started so often in vain.
+func inVain(starts int64) Verdict {
+	return Verdict{metav1.ConditionFalse, ReasonInVain, fmt.Sprintf("HTCondor has started the job %d times, but its script has never begun: "+
+		"nodes could not set it up, for example because the schedd has no credential that MY.SendCredential asks for. "+
+		"The schedd's ShadowLog has the reason", starts)}
+}
 
 // Judge says why a job of that size waits, by the first rule that fits. a is nil as long as its requirements have not
 // been analysed.

@@ -36,6 +36,7 @@ const (
 	maxMachines = 200              // that an analysis looks at
 	analysisAge = 10 * time.Minute // before a kind of jobs is analysed again
 	goodNewsAge = 5 * time.Minute  // before a Verdict is replaced that is good, too, but has other numbers: each is a write of a status
+	inVainAge   = 5 * time.Minute  // how long a job that is started in vain may be seen running at each look
 )
 
 // Watch finds out why jobs wait. Set its fields before its first use.
@@ -136,6 +137,11 @@ func (w *Watch) forget(but []ledger.Run) {
 			kept[key] = j
 		}
 	}
+	for key, j := range w.verdicts {
+		if j.Verdict != nil && j.Reason == ReasonInVain && w.Now().Sub(j.at) < inVainAge {
+			kept[key] = j
+		}
+	}
 	w.verdicts = kept
 	for like, a := range w.analyses {
 		if w.Now().Sub(a.at) > 2*analysisAge {
@@ -174,6 +180,9 @@ func (w *Watch) ask(ctx context.Context, g backend.Group, pools *collectors, ana
 				ReasonUnknown,
 				fmt.Sprintf("whether there are slots for the jobs that wait is not known: %v", err),
 			}
+		case idle && r.InVain >= schedd.ManyInVain:
+			is := inVain(r.InVain)
+			v = &is
 		case idle:
 			like := likeness{g.Endpoint, r.Size, r.Requirements}
 			is, known := verdicts[like]

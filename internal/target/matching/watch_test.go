@@ -21,6 +21,7 @@ import (
 type condor struct {
 	mu       sync.Mutex
 	sizes    map[string]schedd.Size // of jobs that have been idle for long
+	inVain   int64                  // how often they were started
 	slots    Slots
 	silent   error
 	analysis schedd.Analysis
@@ -37,7 +38,7 @@ func (c *condor) Requests(
 ) error {
 	for _, id := range jobIDs {
 		if size, idle := c.sizes[id]; idle {
-			r := schedd.Request{Size: size}
+			r := schedd.Request{Size: size, InVain: c.inVain}
 			_, _ = fmt.Sscanf(id, "%d.%d", &r.Cluster, &r.Proc)
 			fn(r)
 		}
@@ -161,6 +162,28 @@ func TestNothingIsSaidOfJobsThatDoNotWait(t *testing.T) {
 	}))
 	w.Look(t.Context())
 	require.Nil(t, w.Of("1", 1))
+}
+
+func TestAJobThatIsStartedInVainIsToldAlsoWhileItIsSeenRunning(t *testing.T) {
+	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, inVain: schedd.ManyInVain - 1}
+	w, l, now := world(t, c, 1)
+	w.Look(t.Context())
+	require.Equal(t, ReasonRoom, w.Of("1", 1).Reason)
+	c.inVain = 348
+	w.Look(t.Context())
+	require.Equal(t, ReasonInVain, w.Of("1", 1).Reason)
+	require.Contains(t, w.Of("1", 1).Message, "started the job 348 times")
+	require.NoError(t, l.Write(t.Context(), func(tx *ledger.Tx) error {
+		p, err := tx.Proc("1", 1, 0)
+		require.NoError(t, err)
+		p.JobStatus = int(schedd.Running)
+		return tx.UpdateProc(p)
+	}))
+	w.Look(t.Context())
+	require.Equal(t, ReasonInVain, w.Of("1", 1).Reason)
+	*now = now.Add(inVainAge)
+	w.Look(t.Context())
+	require.Nil(t, w.Of("1", 1), "it runs")
 }
 
 func TestACollectorThatDoesNotAnswerIsUnknown(t *testing.T) {
