@@ -35,12 +35,13 @@ type Observation struct {
 	stop      string        // why htcd removes this run's jobs, "" if it does not
 	jobStatus schedd.JobStatus
 	outcome   schedd.Outcome
-	hold      string    // why it is held
-	byPool    bool      // it is held because its pool is suspended
-	started   time.Time // when HTCondor first started it
-	finished  time.Time // when it ended; zero: it has not, or never started
-	account   string    // its Owner
-	usage     string    // what it used, in the form of usage.Use
+	hold      string        // why it is held
+	byPool    bool          // it is held because its pool is suspended
+	started   time.Time     // when HTCondor first started it, by the schedd's clock
+	ahead     time.Duration // of the schedd's clock, if it is more than Settling covers
+	finished  time.Time     // when it ended; zero: it has not, or never started
+	account   string        // its Owner
+	usage     string        // what it used, in the form of usage.Use
 
 	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
 	evidence string       // for humans: who showed what
@@ -101,6 +102,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	}
 	if j.JobStartDate > 0 {
 		o.started, o.finished = time.Unix(j.JobStartDate, 0), finished(j)
+		if ahead := time.Unix(j.ServerTime, 0).Sub(at); ahead > Settling {
+			o.ahead = ahead
+		}
 	}
 	o.account = j.Owner
 	if o.outcome.State != schedd.OutcomeOpen {

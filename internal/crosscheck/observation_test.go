@@ -48,6 +48,19 @@ func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
 	require.Equal(t, "via condor_hold (hold code 1/0)", is.Message)
 }
 
+func TestAScheddWhoseClockIsAheadStartsNothingAgain(t *testing.T) {
+	at := time.Unix(1_000_000, 0)
+	ended, changed := Callback(0, at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Running)})
+	require.True(t, changed)
+	running := func(started, clock int64) ledger.Status {
+		job := schedd.Job{Cluster: 1, Status: schedd.Running, JobStartDate: at.Unix() + started, ServerTime: at.Unix() + clock}
+		is, _ := Ad(job, at.Add(2*time.Second)).Apply(ended)
+		return is.Status
+	}
+	require.Equal(t, ledger.StatusSucceeded, running(55, 62), "it began 5 s before its end, by a clock that is a minute ahead")
+	require.Equal(t, ledger.StatusOpen, running(55, 2))
+}
+
 func TestAStartSaysThatWhatWaitsRunsAndNothingElse(t *testing.T) {
 	at, code := time.Unix(1000, 0), 3
 	for name, c := range map[string]struct {

@@ -112,7 +112,7 @@ func (o Observation) resumes(p ledger.Proc) bool {
 	case schedd.Idle, schedd.Held:
 		return o.at.Sub(p.Changed) > Settling
 	case schedd.Running:
-		return o.started.After(p.Changed.Add(Settling))
+		return o.started.Add(-o.ahead).After(p.Changed.Add(Settling))
 	}
 	return false
 }
