@@ -193,7 +193,8 @@ func (s Store) putAside(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(dir, filepath.Join(aside, "it"))
+	// In its place, and not into it: a Sweep meanwhile may have removed it.
+	return unix.Rename(dir, aside)
 }
 
 const dropped = "dropped-"

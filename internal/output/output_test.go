@@ -246,6 +246,33 @@ func TestAFetchIsKeptProcByProc(t *testing.T) {
 	require.True(t, free.Holds(Room{1, 1}))
 }
 
+func TestTwoMayDropOutputAtOnce(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	done := make(chan error, 1)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-over:
+				done <- nil
+				return
+			default:
+			}
+			if err := s.Sweep(false); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	for range 300 {
+		put(t, s, first, 1, Stdout, "dropped")
+		require.NoError(t, s.DropAttempt(first))
+	}
+	close(over)
+	require.NoError(t, <-done)
+	require.NoError(t, s.Sweep(false))
+}
+
 func TestWhatOutputLeavesFree(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes int64
