@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
@@ -38,4 +41,25 @@ func TestMatchableIsThereWhileJobsWait(t *testing.T) {
 	require.Equal(t, none.Reason, conditions[0].Reason)
 	require.Empty(t, look(false, none))
 	require.Empty(t, conditions)
+	vain := &matching.Verdict{Is: metav1.ConditionFalse, Reason: matching.ReasonInVain}
+	require.Len(t, look(false, vain), 1, "it is started again and again")
+	require.Empty(t, look(true, vain))
+}
+
+func TestWhyAJobHasWaitedForTooLongStays(t *testing.T) {
+	job := &v1alpha1.HTCJob{}
+	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{
+		Type: v1alpha1.ConditionMatchable, Status: metav1.ConditionFalse, Reason: matching.ReasonNoneMeets, Message: "HasFPGA",
+	})
+	status := func(reason string) v1alpha1.HTCJobStatus {
+		return NewStatus(Situation{
+			Job: job, Run: &ledger.Run{State: ledger.Submitted, Attempt: 1}, Counts: ledger.Counts{Failed: 1},
+			Failures: []ledger.Proc{{Status: ledger.StatusFailed, Reason: reason}},
+		}, View{})
+	}
+	is := status(schedd.ReasonIdleTooLong)
+	require.Equal(t, v1alpha1.PhaseFailed, is.Phase)
+	require.Equal(t, "HasFPGA", meta.FindStatusCondition(is.Conditions, v1alpha1.ConditionMatchable).Message)
+	require.Equal(t, schedd.ReasonIdleTooLong, is.Reason)
+	require.Nil(t, meta.FindStatusCondition(status("ExitCode").Conditions, v1alpha1.ConditionMatchable))
 }

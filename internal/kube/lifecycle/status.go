@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -80,7 +81,9 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		progressConditions(set, &status, s)
 		earlyConditions(set, &status, s)
 		heldCondition(set, &status, s)
-		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
+		tooLong := func(f v1alpha1.Failure) bool { return f.Reason == schedd.ReasonIdleTooLong }
+		waits := status.Idle > 0 || slices.ContainsFunc(status.Failures, tooLong)
+		MatchableCondition(set, &status.Conditions, waits, v.Match)
 		suspendedCondition(set, &status, s)
 		rerunCondition(set, &status, s)
 		cancelCondition(set, &status, s)

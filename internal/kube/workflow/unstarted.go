@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -46,5 +47,6 @@ func (s Situation) matchable(status *v1alpha1.HTCWorkflowStatus, v view) (verdic
 		c.Reason == reasonNotStarted {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMatchable)
 	}
-	return v.match, status.Nodes.Idle > 0 && !status.Phase.Terminal()
+	tooLong := func(f v1alpha1.NodeFailure) bool { return f.Reason == schedd.ReasonIdleTooLong }
+	return v.match, status.Nodes.Idle > 0 && !status.Phase.Terminal() || slices.ContainsFunc(status.Failures, tooLong)
 }
