@@ -62,7 +62,8 @@ func (c *Controller) launched(
 			After:  time.Minute,
 			Reason: "LauncherHeld",
 			Message: fmt.Sprintf(
-				"job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it",
+				"job %s, which is to hand over the jobs, is on hold: %s. Once that is mended, delete the HTCJob and apply it again; "+
+					"who has a login at the schedd can condor_release it instead",
 				launcher.ID(),
 				why,
 			),
