@@ -137,17 +137,22 @@ test-node: ## build the image, bring up a node, and test htcd as the pod of depl
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags node -count=1 -timeout 15m ./node
 
-# Not part of test: Argo is built first, once for this machine.
+# Not part of test: Argo and Kueue are built first, once for this machine. PEER is newest (the default) or previous.
 .PHONY: test-argo
-test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: examples/argo and the executor plugin
+test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: examples/argo and the executor plugin; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 60m ./argo
 
-# Not part of test: Kueue is built first, once for this machine.
 .PHONY: test-kueue
-test-kueue: ## bring up a node, and test htcd with real Kueue on it
+test-kueue: ## bring up a node, and test htcd with real Kueue on it; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./kueue
+
+.PHONY: test-peers
+test-peers: $(HOST) ## test-kueue and test-argo, each with the newest release and the one before
+	@for peer in newest previous; do for test in test-kueue test-argo; do \
+		PEER=$$peer $(MAKE) --no-print-directory $$test || exit 1; \
+	done; done
 
 # How many HTCJobs chaos runs, and its random seed; 0 means the clock.
 N ?= 300

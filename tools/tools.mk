@@ -20,8 +20,7 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	cd test/parts/kubernetes && go mod verify
 	cd test/parts/containerd && go mod verify
 	cd test/parts/helm && go mod verify
-	cd test/parts/argo && go mod verify
-	cd test/parts/kueue && go mod verify
+	@for m in argo/newest argo/previous kueue/newest kueue/previous; do (cd test/parts/$$m && go mod verify) || exit 1; done
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.

@@ -52,7 +52,7 @@ func install(b bench) error {
 	if err != nil {
 		return err
 	}
-	argo, err := c.Argo(ctx, filepath.Join(clone, "test", "parts", "argo"))
+	argo, err := c.Argo(ctx, filepath.Join(clone, "test", "parts", "argo", trial.PeerRelease()))
 	if err != nil {
 		return err
 	}

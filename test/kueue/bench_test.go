@@ -29,11 +29,11 @@ func newBench(t *testing.T) bench {
 	b := bench{trial.New(t)}
 	require.NoError(t, installed(b))
 	b.ApplyText(fmt.Sprintf(`
-apiVersion: kueue.x-k8s.io/v1beta1
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {name: default}
 ---
-apiVersion: kueue.x-k8s.io/v1beta1
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {name: %[1]s}
 spec:
@@ -41,12 +41,12 @@ spec:
   preemption: {withinClusterQueue: LowerPriority}
   resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 2}]}]}]
 ---
-apiVersion: kueue.x-k8s.io/v1beta1
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: team}
 spec: {clusterQueue: %[1]s}
 ---
-apiVersion: kueue.x-k8s.io/v1beta1
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: WorkloadPriorityClass
 metadata: {name: urgent}
 value: 1000
@@ -81,7 +81,7 @@ func install(b bench) error {
 	if err != nil {
 		return err
 	}
-	kueue, err := c.Kueue(ctx, filepath.Join(clone, "test", "parts", "kueue"))
+	kueue, err := c.Kueue(ctx, filepath.Join(clone, "test", "parts", "kueue", trial.PeerRelease()))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,6 @@ patches:
       template:
         spec:
           containers:
-          - {name: kube-rbac-proxy, $patch: delete}
           - {name: manager, image: "localhost/kueue:lab", imagePullPolicy: IfNotPresent, resources: {$patch: replace, requests: {cpu: 50m, memory: 64Mi}}}
 # With these no pod can be made, nor htcd's be labelled, while Kueue is away.
 - patch: |

@@ -1,6 +1,9 @@
 package trial
 
 import (
+	"cmp"
+	"os"
+
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/cache"
 )
@@ -14,3 +17,7 @@ func (b *Bench) Cache() (c *cache.Cache, clone string, err error) {
 	c, err = cache.Default(b.T.Logf)
 	return c, clone, err
 }
+
+// PeerRelease is the release of a foreign project that is tested with: newest, or previous if PEER in the environment
+// says so. It is the directory of test/parts/PROJECT whose go.mod names it.
+func PeerRelease() string { return cmp.Or(os.Getenv("PEER"), "newest") }

@@ -13,9 +13,10 @@ import (
 
 // foreign is a project whose programs and manifests come from its Go module, with the dependencies of its own go.mod.
 type foreign struct {
-	name, path string
-	packages   []string
-	ldflags    string
+	name     string
+	packages []string
+	// ldflags has a verb for the module's path and one for its version.
+	ldflags string
 	// kept are the directories of the module, beside bin, that stay in the cache.
 	kept []string
 	// copied are files that the module lacks, by the file that serves as well.
@@ -26,21 +27,20 @@ type foreign struct {
 // module in source requires. The module as it is stored lacks a file without which its executor cannot be built for
 // Linux.
 func (c *Cache) Argo(ctx context.Context, source string) (string, error) {
-	const path = "github.com/argoproj/argo-workflows/v3"
 	return c.foreign(ctx, source, foreign{
-		name: "argo", path: path, packages: []string{"./cmd/workflow-controller", "./cmd/argoexec"},
-		ldflags: "-s -w -X " + path + ".version=", kept: []string{"manifests"},
+		name: "argo", packages: []string{"./cmd/workflow-controller", "./cmd/argoexec"},
+		ldflags: "-s -w -X %s.version=%s", kept: []string{"manifests"},
 		copied: map[string]string{
-			"workflow/executor/os-specific/signal_linux.go": "workflow/executor/os-specific/signal_darwin.go",
+			"workflow/executor/osspecific/signal_linux.go": "workflow/executor/osspecific/signal_darwin.go",
 		},
 	})
 }
 
 // Kueue returns the directory of Kueue's manager (bin) and of its manifests (config).
 func (c *Cache) Kueue(ctx context.Context, source string) (string, error) {
-	const path = "sigs.k8s.io/kueue"
 	return c.foreign(ctx, source, foreign{
-		name: "kueue", path: path, packages: []string{"./cmd/kueue"}, ldflags: "-s -w -X " + path + "/pkg/version.GitVersion=", kept: []string{"config"},
+		name: "kueue", packages: []string{"./cmd/kueue"}, ldflags: "-s -w -X %s/pkg/version.GitVersion=%s",
+		kept: []string{"config"},
 	})
 }
 
@@ -55,12 +55,12 @@ func (c *Cache) foreign(ctx context.Context, source string, f foreign) (string, 
 		recipe += string(text)
 	}
 	return c.artifact(ctx, f.name, recipe, func(ctx context.Context, dir string) error {
-		download := exec.CommandContext(ctx, "go", "mod", "download", "-json", f.path)
+		download := exec.CommandContext(ctx, "go", "mod", "download", "-json") // of the only one that go.mod names
 		download.Dir, download.Env = source, append(os.Environ(), "GOWORK=off")
 		text, err := download.Output()
-		var module struct{ Version, Dir, Error string }
+		var module struct{ Path, Version, Dir, Error string }
 		if err := errors.Join(err, json.Unmarshal(text, &module)); err != nil {
-			return fmt.Errorf("download %s: %w: %s", f.path, err, module.Error)
+			return fmt.Errorf("download %s: %w: %s", f.name, err, module.Error)
 		}
 		copied := filepath.Join(dir, "source")
 		if err := os.CopyFS(copied, os.DirFS(module.Dir)); err != nil {
@@ -78,14 +78,8 @@ func (c *Cache) foreign(ctx context.Context, source string, f foreign) (string, 
 		// Nobody waits for it: two compilers at a time leave room for others. A vendor directory, which no module has
 		// whole, is not used.
 		args := []string{
-			"build",
-			"-p",
-			"2",
-			"-mod=readonly",
-			"-ldflags",
-			f.ldflags + module.Version,
-			"-o",
-			filepath.Join(dir, "bin") + "/",
+			"build", "-p", "2", "-mod=readonly", "-ldflags", fmt.Sprintf(f.ldflags, module.Path, module.Version),
+			"-o", filepath.Join(dir, "bin") + "/",
 		}
 		cmd := exec.Command("nice", slices.Concat([]string{"go"}, args, BuildFlags, f.packages)...)
 		cmd.Dir = copied

@@ -1,0 +1,6 @@
+// Module previous names the Kueue before the newest that the tests run. It is built with the dependencies of its own go.mod.
+module htc.cern.ch/htcd/test/parts/kueue/previous
+
+go 1.26.0
+
+require sigs.k8s.io/kueue v0.17.0
