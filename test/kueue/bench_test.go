@@ -30,10 +30,6 @@ func newBench(t *testing.T) bench {
 	require.NoError(t, installed(b))
 	b.ApplyText(fmt.Sprintf(`
 apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: default}
----
-apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
 metadata: {name: %[1]s}
 spec:
@@ -45,11 +41,6 @@ apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
 metadata: {name: team}
 spec: {clusterQueue: %[1]s}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: WorkloadPriorityClass
-metadata: {name: urgent}
-value: 1000
 `, b.Namespace))
 	t.Cleanup(func() {
 		_, _ = b.Lab.Run(
@@ -123,10 +114,30 @@ patches:
 `); err != nil {
 		return err
 	}
-	return rolledOut(b, "kueue-system", manager)
+	if err := rolledOut(b, "kueue-system", manager); err != nil {
+		return err
+	}
+	// A manager that is rolled out does not serve its webhooks yet.
+	b.Eventually(func() bool {
+		_, err = b.Lab.RunInput(ctx, shared, "kubectl", "apply", "-f", "-")
+		return err == nil
+	}, func() string { return fmt.Sprint("Kueue takes no objects: ", err) })
+	return nil
 }
 
 const manager = "kueue-controller-manager"
+
+// shared is what the queues of all tests name.
+const shared = `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: urgent}
+value: 1000
+`
 
 // apply applies a kustomization that names one directory.
 func apply(b bench, name, path, kustomization string) error {
