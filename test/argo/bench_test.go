@@ -78,7 +78,7 @@ patches:
     - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %[5]q]}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: ARGO_EXECUTOR_PLUGINS, value: "true"}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: DEFAULT_REQUEUE_TIME, value: 2s}}
-`, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install/workflow-controller-rbac", controllerImage, executorImage), 0o600); err != nil {
+`, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install-no-crds/workflow-controller-rbac", controllerImage, executorImage), 0o600); err != nil {
 		return err
 	}
 	if _, err := b.Lab.RunInput(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n", "kubectl", "apply", "-f", "-"); err != nil {
