@@ -16,7 +16,7 @@ import (
 func (s HTCJobSpec) Sent() HTCJobSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result, s.CompleteAfterOutput = false, nil, nil, false, "", false
 	s.MaxFailures, s.OnMaxFailures, s.Landing = nil, "", nil
-	s.Parallelism = nil
+	s.Parallelism, s.Ports = nil, nil
 	s.ManagedBy = ""
 	return s
 }

@@ -138,6 +138,15 @@ HTCJobSpecPool = TypedDict(
     total=False,
 )
 
+HTCJobSpecPorts = TypedDict(
+    "HTCJobSpecPorts",
+    {
+        "port": "int",
+        "proc": "int",
+    },
+    total=False,
+)
+
 HTCJobSpecResources = TypedDict(
     "HTCJobSpecResources",
     {
@@ -206,6 +215,7 @@ HTCJobSpec = TypedDict(
         "parallelism": "int",
         "parameters": "dict[str, list[str]]",
         "pool": "HTCJobSpecPool",
+        "ports": "list[HTCJobSpecPorts]",
         "priority": "int",
         "queue": "int",
         "requirements": "str",

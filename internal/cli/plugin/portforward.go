@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"strconv"
@@ -14,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/remotecommand"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/kube/ports"
 )
 
 func portForwardCommand() *cobra.Command {
@@ -95,16 +98,38 @@ Exit codes: 1 a port here cannot be listened on, 2 a mistake in the command line
 				cmd.OutOrStdout(),
 				cmd.ErrOrStderr(),
 				func(ctx context.Context, port int, conn net.Conn) error {
-					parameters := url.Values{"port": {strconv.Itoa(port)}}
-					for name, values := range of {
-						parameters[name] = values
-					}
-					return at.stream(ctx, where, path, parameters, remotecommand.StreamOptions{Stdin: untilClosed{conn}, Stdout: conn})
+					return at.port(ctx, where, path, of, port, conn)
 				},
 			),
 		)
 	}
 	return c
+}
+
+// Ports returns what connects conn with a port of an HTCJob's job, until either side closes.
+func (c *Connection) Ports() (func(ctx context.Context, job string, p v1alpha1.JobPort, conn net.Conn) error, error) {
+	where, err := c.open(io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, job string, p v1alpha1.JobPort, conn net.Conn) error {
+		of := url.Values{"proc": {strconv.Itoa(int(p.Proc))}}
+		return c.port(ctx, where, []string{v1alpha1.Resource, job, "exec"}, of, int(p.Port), conn)
+	}, nil
+}
+
+// port connects conn with a port of what path and parameters name.
+func (c *Connection) port(
+	ctx context.Context,
+	where *cluster,
+	path []string,
+	of url.Values,
+	port int,
+	conn net.Conn,
+) error {
+	parameters := maps.Clone(of) // each connection has its own
+	parameters.Set("port", strconv.Itoa(port))
+	return c.stream(ctx, where, path, parameters, remotecommand.StreamOptions{Stdin: untilClosed{conn}, Stdout: conn})
 }
 
 // untilClosed is a connection whose end on this side is no error to its reader, which would print it.
@@ -186,22 +211,13 @@ func forwardPorts(
 	defer stop()
 	var serving sync.WaitGroup
 	for i, l := range listeners {
-		context.AfterFunc(ctx, func() { _ = l.Close() })
 		serving.Go(func() {
 			defer stop()
-			for {
-				conn, err := l.Accept()
-				if err != nil {
-					return
+			ports.Accept(ctx, l, func(ctx context.Context, conn net.Conn) {
+				if err := connect(ctx, pairs[i].remote, conn); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(warnings, "port %d: %s\n", pairs[i].remote, Plain(err.Error()))
 				}
-				serving.Go(func() {
-					defer conn.Close()
-					defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-					if err := connect(ctx, pairs[i].remote, conn); err != nil && ctx.Err() == nil {
-						fmt.Fprintf(warnings, "port %d: %s\n", pairs[i].remote, Plain(err.Error()))
-					}
-				})
-			}
+			})
 		})
 	}
 	serving.Wait()
