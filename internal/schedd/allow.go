@@ -54,11 +54,13 @@ func resource(v string) (string, error) {
 	return amount(v)
 }
 
+var allowedNames = slices.Sorted(maps.Keys(allowed))
+
 // meant returns the allowed command of which a name is probably a misspelling, or "". For request_ with a resource's
 // name only the latter is compared; otherwise all short names would be similar.
 func meant(command string) string {
 	best, least := "", 3
-	for _, c := range slices.Sorted(maps.Keys(allowed)) {
+	for _, c := range allowedNames {
 		is, was := c, command
 		if strings.HasPrefix(is, "request_") && strings.HasPrefix(was, "request_") {
 			is, was = is[len("request_"):], was[len("request_"):]
@@ -75,26 +77,29 @@ func meant(command string) string {
 
 // edits counts the letters to delete, insert, replace or swap with a neighbour to turn a into b.
 func edits(a, b string) int {
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
+	var rows [3][]int // the last ones of the table: for i, i-1 and i-2 letters of a
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+	}
+	for i := range len(a) + 1 {
+		row, above, older := rows[i%3], rows[(i+2)%3], rows[(i+1)%3]
+		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			if i == 0 {
-				d[i][j] = j
+				row[j] = j
 				continue
 			}
 			other := 1
 			if a[i-1] == b[j-1] {
 				other = 0
 			}
-			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+other)
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+other)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+				row[j] = min(row[j], older[j-2]+1)
 			}
 		}
 	}
-	return d[len(a)][len(b)]
+	return rows[len(a)%3][len(b)]
 }
 
 // ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's

@@ -152,7 +152,9 @@ func FuzzBounds(f *testing.F) {
 	f.Fuzz(func(t *testing.T, options, requirements string) {
 		d := description()
 		d.Options, d.JobOptions.Requirements = options, requirements
-		own, err := d.own()
+		var own []option
+		var err error
+		frugal(t, func() { own, err = d.own() })
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			return

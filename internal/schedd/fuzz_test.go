@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -22,10 +23,13 @@ func FuzzOptions(f *testing.F) {
 	for i, files := 0, append(ar.Files, more.Files...); i < len(files); i += 2 {
 		f.Add(string(files[i].Data))
 	}
+	f.Add("r\\\n" + strings.Repeat("a\\\n", 21000) + " = 1")
 	f.Fuzz(func(t *testing.T, options string) {
 		d := description()
 		d.Options, d.Allow = options, []string{"batch_project", "+ProjectX", "environment"}
-		text, err := submitText(d)
+		var text string
+		var err error
+		frugal(t, func() { text, err = submitText(d) })
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
@@ -58,4 +62,14 @@ func FuzzOptions(f *testing.F) {
 		require.Equal(t, "queue 1", lines[len(lines)-1])
 		require.Equal(t, `My.HTCJobName = "zero"`, lines[len(lines)-2])
 	})
+}
+
+// frugal fails unless do allocates at most 64 MB in all.
+func frugal(t *testing.T, do func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	require.LessOrEqual(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 }

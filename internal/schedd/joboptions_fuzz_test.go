@@ -58,7 +58,9 @@ func FuzzJobOptions(f *testing.F) {
 				CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
 				Deadlines: Deadlines{deadline, deadline, deadline}, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 			}
-			s, err := d.Render()
+			var s Sandbox
+			var err error
+			frugal(t, func() { s, err = d.Render() })
 			if err != nil {
 				require.Equal(t, Refused, KindOf(err))
 				require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")

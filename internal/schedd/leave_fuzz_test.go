@@ -235,8 +235,10 @@ func leaves(t *testing.T, outputs []string, ops []byte, flips bool) {
 		defer ended.Wait()
 		defer close(stop)
 	}
+	s.shell = []string{"/bin/sh", "-c", `ulimit -v 65536 && exec /bin/sh "$@"`, "sh"} // 64 MiB for each process
 	cmd := s.command()
 	out, err := cmd.CombinedOutput()
+	require.NotRegexp(t, "(?i)memory|allocat", string(out))
 	var exit *exec.ExitError
 	require.True(t, err == nil || errors.As(err, &exit), "%v", err)
 	require.NotContains(t, string(out), secretWord)

@@ -25,6 +25,9 @@ func (d Description) allowances() allowances { return allowances{d.Allow, d.Attr
 // else. Expressions are printed from their parsed form, so that nothing can be smuggled in. allow names further
 // commands and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow allowances) ([]option, error) {
+	if len(options) > maxOptions {
+		return nil, refused("htcopts: expected at most %d KiB, found %d bytes", maxOptions>>10, len(options))
+	}
 	var os []option
 	var wrong refusals
 	seen := map[string]bool{}
@@ -62,6 +65,7 @@ func parseOptions(options string, allow allowances) ([]option, error) {
 // refusals are what is wrong with several lines. All are told: the user mends them at once.
 type refusals struct {
 	told []string
+	size int // of told in bytes
 	more int
 }
 
@@ -73,11 +77,12 @@ const (
 )
 
 func (r *refusals) add(err error) {
-	if len(r.told) == mostTold || len(r.told) > 0 && len(strings.Join(r.told, "; "))+len(err.Error()) > longestTold {
+	words := err.Error()
+	if len(r.told) == mostTold || len(r.told) > 0 && r.size+len(words) > longestTold {
 		r.more++
 		return
 	}
-	r.told = append(r.told, err.Error())
+	r.told, r.size = append(r.told, words), r.size+len(words)
 }
 
 func (r *refusals) err() error {
@@ -133,20 +138,27 @@ func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 				continue
 			}
 			var l logicalLine
+			var text strings.Builder
+			space := true // at the end of text
 			for {
 				part := strings.TrimRight(physical[i], " \t")
 				more := strings.HasSuffix(part, `\`)
 				part = strings.TrimSuffix(part, `\`)
 				indent := len(part) - len(strings.TrimLeft(part, " \t"))
-				if l.text != "" && part[indent:] != "" && !strings.HasSuffix(l.text, " ") {
-					l.text += " "
+				part = part[indent:]
+				if part != "" && !space {
+					text.WriteByte(' ')
 				}
-				l.segments = append(l.segments, segment{off: len(l.text), line: i + 1, column: indent + 1})
-				l.text += part[indent:]
+				l.segments = append(l.segments, segment{off: text.Len(), line: i + 1, column: indent + 1})
+				if part != "" {
+					text.WriteString(part)
+					space = strings.HasSuffix(part, " ")
+				}
 				if !more {
 					break
 				}
 				i++
+				l.text = text.String()
 				switch {
 				case i == len(physical) || trim(physical[i]) == "":
 					yield(l, l.refuse(len(l.text), `found nothing after the backslash, expected the line to go on`))
@@ -164,7 +176,7 @@ func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 					return
 				}
 			}
-			l.text = strings.TrimRight(l.text, " \t")
+			l.text = strings.TrimRight(text.String(), " \t")
 			if !yield(l, nil) {
 				return
 			}
@@ -230,8 +242,9 @@ func (l logicalLine) parse(allow allowances) (option, error) {
 }
 
 const (
-	maxValue        = 4 << 10 // bytes
-	maxRequirements = 8192    // characters, as in spec.requirements
+	maxOptions      = 64 << 10 // bytes
+	maxValue        = 4 << 10  // bytes
+	maxRequirements = 8192     // characters, as in spec.requirements
 )
 
 // short limits what one line adds to the ad: the schedd keeps it for every job and evaluates what refers to it.
