@@ -173,7 +173,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Common:              common,
 		FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
 		Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
-		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
+		Informer: l.informer, Objects: apiserver.HTCJobs(d.jobs, d.counts.StatusWritten),
 		Events:  apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
 		Secrets: l.secrets,
 		ConfigMaps: inputs.APIConfigMaps{

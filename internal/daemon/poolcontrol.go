@@ -32,7 +32,7 @@ func (l poolJobs) CheckSoon(run ledger.Run) {
 func (d *daemon) newPoolControl(l *loop, book reconciler.Ledger) *poolcontrol.Controller {
 	rules := l.controller.Site.PoolRules()
 	control := poolcontrol.New(poolcontrol.Options{
-		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: poolJobs{l}, Schedds: l.asked.Answering,
+		Pools: l.pools, Objects: apiserver.HTCPools(d.jobs, d.counts.StatusWritten), Jobs: poolJobs{l}, Schedds: l.asked.Answering,
 		Credentials: l.credentials, Ledger: book, Collector: d.o.Collector,
 		Check: func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
 		Log:   d.log.With().Str("component", "pools").Logger(), Now: time.Now,

@@ -75,7 +75,7 @@ func (d *daemon) newWorkflows(l *loop, common reconciler.Common) (err error) {
 	}
 	l.workflows, err = workflow.New(workflow.Options{
 		Common: common, Output: d.o.nodeStore(),
-		Informer: l.workflowInformer, Objects: d.counts.Workflows(apiserver.HTCWorkflows{Client: d.jobs}),
+		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows(d.jobs, d.counts.StatusWritten),
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
 		Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},

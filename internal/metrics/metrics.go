@@ -167,7 +167,7 @@ func New(build Build) *Metrics {
 	)
 	m.statusWrites = m.counters(
 		"status_writes_total",
-		"writes of HTCJobs' and HTCWorkflows' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated",
+		"writes of the statuses of HTCJobs, HTCWorkflows and HTCPools, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated",
 		"result",
 	)
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {

@@ -7,10 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -35,41 +32,8 @@ func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir strin
 	return cluster, err
 }
 
-// Objects counts writes of statuses.
-func (m *Metrics) Objects(o job.Objects) job.Objects { return countedObjects{o, m} }
-
-type countedObjects struct {
-	job.Objects
-	m *Metrics
-}
-
-func (o countedObjects) SetStatus(
-	ctx context.Context,
-	job *v1alpha1.HTCJob,
-	status v1alpha1.HTCJobStatus,
-) (*v1alpha1.HTCJob, error) {
-	written, err := o.Objects.SetStatus(ctx, job, status)
-	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
-	return written, err
-}
-
-// Workflows counts writes of statuses of HTCWorkflows with those of HTCJobs.
-func (m *Metrics) Workflows(o workflow.Objects) workflow.Objects { return countedWorkflows{o, m} }
-
-type countedWorkflows struct {
-	workflow.Objects
-	m *Metrics
-}
-
-func (o countedWorkflows) SetStatus(
-	ctx context.Context,
-	w *v1alpha1.HTCWorkflow,
-	status v1alpha1.HTCWorkflowStatus,
-) (*v1alpha1.HTCWorkflow, error) {
-	written, err := o.Objects.SetStatus(ctx, w, status)
-	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
-	return written, err
-}
+// StatusWritten counts a write of a status.
+func (m *Metrics) StatusWritten(err error) { m.statusWrites.WithLabelValues(statusResult(err)).Inc() }
 
 // statusResult is the apiserver's reason if it is one of its own: an admission webhook may give any.
 func statusResult(err error) string {

@@ -35,12 +35,6 @@ func (k kind) Seen(before, now *v1alpha1.HTCJob) {
 
 func (kind) Ended(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() }
 
-func (k kind) Sync(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
-	return k.syncObject(ctx, key, job)
-}
-
-func (kind) Explain(err error) reconciler.Blocker { return explain(err) }
-
 // Acted lets go of the place in the line of a pool unless it is kept: an HTCJob blocked for another reason must not
 // keep its place ahead of others. What waits in the line is woken.
 func (k kind) Acted(key string, err error) (woken bool) {
@@ -55,25 +49,6 @@ func (k kind) Acted(key string, err error) (woken bool) {
 		k.waiters.Miss(key, w.Input)
 	}
 	return false
-}
-
-// Next decides what needs HTCondor.
-func (k kind) Next(ctx context.Context, job *v1alpha1.HTCJob) (reconciler.Step, error) {
-	s, err := k.gather(ctx, job)
-	if err != nil {
-		return reconciler.Step{}, err
-	}
-	d := lifecycle.Plan(s)
-	next := reconciler.Step{Class: classOf(d.Action), Orphans: s.Orphans, Removes: d.Action == lifecycle.Remove}
-	switch {
-	case tooEarly(s, d):
-		return reconciler.Step{Class: reconciler.Asking, Do: func(ctx context.Context) (reconciler.Class, error) {
-			return next.Class, k.confirm(ctx, *s.Run)
-		}}, nil
-	case d.Action != lifecycle.Rest:
-		next.Do = func(ctx context.Context) (reconciler.Class, error) { return next.Class, k.do(ctx, s.Job, s, d) }
-	}
-	return next, nil
 }
 
 // tooEarly reports whether an attempt is about to begin although only callbacks say that the previous one has ended.

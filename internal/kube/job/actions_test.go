@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -93,7 +94,7 @@ func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *te
 		for range 2 {
 			require.NoError(t, w.Sync(t.Context(), "default/one"))
 			during = append(during, w.job("one").Status.Phase)
-			w.clock = w.clock.Add(firstWrite)
+			w.clock = w.clock.Add(time.Minute)
 		}
 	}})
 	w.apply(htcjob("one"))
@@ -114,7 +115,7 @@ func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	require.NoError(t, w.Sync(t.Context(), "default/behind"))
 	require.Zero(t, w.writes)
 	require.Equal(t, 1, w.Actions.Queues[reconciler.Submitting].Len())
-	w.clock = w.clock.Add(firstWrite)
+	w.clock = w.clock.Add(time.Minute)
 	require.NoError(t, w.Sync(t.Context(), "default/behind"))
 	status := w.job("behind").Status
 	require.Equal(t, v1alpha1.PhasePending, status.Phase)

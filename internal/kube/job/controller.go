@@ -54,12 +54,9 @@ type Options struct {
 
 // Objects changes HTCJobs in the apiserver.
 type Objects interface {
-	reconciler.Objects[*v1alpha1.HTCJob]
-	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
+	reconciler.Objects[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus]
 	// Version returns the version that the apiserver, never a cache, has of the HTCJobs of a namespace, empty for all.
 	Version(ctx context.Context, namespace string) (string, error)
-	// Each calls fn for every HTCJob with that namespace and name, either empty for any, as it is in the apiserver.
-	Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error
 }
 
 // Controller turns HTCJobs into HTCondor jobs and keeps their status up to date.
@@ -90,7 +87,7 @@ type Controller struct {
 }
 
 // engine is what all kinds share.
-type engine = reconciler.Reconciler[*v1alpha1.HTCJob, remembered]
+type engine = reconciler.Reconciler[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered]
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
@@ -100,9 +97,9 @@ func New(o Options) (*Controller, error) {
 		secretNews: make(chan struct{}, 1),
 	}
 	var err error
-	c.engine, err = reconciler.New[*v1alpha1.HTCJob, remembered](reconciler.Options[*v1alpha1.HTCJob]{
+	c.engine, err = reconciler.New[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered](reconciler.Options[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus]{
 		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Common: o.Common, Deleters: deleters,
-		Informer: o.Informer, There: c.uids, Events: o.Events, Objects: o.Objects, Log: o.Log,
+		Informer: o.Informer, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +141,7 @@ func New(o Options) (*Controller, error) {
 	})
 	c.pusher = push.New(push.Options{
 		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.sender = o.Sends(c.Answering, c.crosscheck)
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.Kind, o.Output, o.Log

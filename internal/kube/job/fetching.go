@@ -73,9 +73,9 @@ func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) e
 	return err
 }
 
-// explainFetch is explain for errors of a fetch.
+// explainFetch is reconciler.Explain for errors of a fetch.
 func explainFetch(err error) reconciler.Blocker {
-	t := explain(err)
+	t := reconciler.Explain(err)
 	t.Condition = v1alpha1.ConditionOutputFetched
 	t.Message = "the output is not fetched yet: " + t.Message
 	return t

@@ -3,7 +3,6 @@ package job
 import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/sending"
 )
 
 // record is what is known of an HTCJob besides the ledger.
@@ -22,10 +21,4 @@ func (c *Controller) tried(key string, outcome *lifecycle.LogsOutcome) (news boo
 		r.Kind.logs = outcome
 	})
 	return news
-}
-
-// explain turns an error of an action into a message for the user.
-func explain(err error) reconciler.Blocker {
-	b, endpoint := sending.Explain(err)
-	return reconciler.Blocker{Blocker: b, Endpoint: endpoint}
 }

@@ -3,22 +3,11 @@ package job
 import (
 	"context"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 )
-
-// uids returns those of the HTCJobs that the apiserver has.
-func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
-	there := map[string]bool{}
-	err := c.Objects.Each(ctx, c.Namespace, "", func(job *v1alpha1.HTCJob) error {
-		there[string(job.UID)] = true
-		return nil
-	})
-	return there, err
-}
 
 // reconcileOrphans lists the orphans that are kept, and releases them for removal if that was requested.
 func (c *Controller) reconcileOrphans(

@@ -16,12 +16,13 @@ import (
 const (
 	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
 	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
-	firstWrite    = 5 * time.Second  // from the first sight of a new HTCJob: usually its job ids are known by then
 )
 
 // mayWait returns how long after the write before a change of the status may come.
 func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {
 	switch {
+	case before.Phase.Terminal() && !lifecycle.OwesOutput(before): // nothing more is expected
+		return 0
 	case onlySeen(before, after):
 		return betweenSights
 	case onlyCounts(before, after):

@@ -152,7 +152,7 @@ func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
 	return func(job *v1alpha1.HTCJob) error {
 		key := job.Namespace + "/" + job.Name
 		defer c.Alone(key)()
-		return c.syncObject(ctx, key, job)
+		return c.SyncObject(ctx, key, job)
 	}
 }
 

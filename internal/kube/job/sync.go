@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
@@ -19,86 +17,88 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// syncObject updates the status of one HTCJob, whose key no other worker handles, and queues what only HTCondor can do.
-// It may run at any time, any number of times.
-func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
-	s, err := c.gather(ctx, job)
+// current is an HTCJob as it was gathered, and what is decided about it.
+type current struct {
+	*Controller
+	key string
+	s   lifecycle.Situation
+	d   lifecycle.Decision
+}
+
+func (k kind) Gather(
+	ctx context.Context, job *v1alpha1.HTCJob,
+) (reconciler.Case[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus], error) {
+	s, err := k.gather(ctx, job)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := c.nameSpec(ctx, s); err != nil {
-		return err
+	if err := k.nameSpec(ctx, s); err != nil {
+		return nil, err
 	}
-	d := lifecycle.Plan(s)
-	if d.Action != lifecycle.Submit {
-		c.admission.Withdraw(key)
+	return current{k.Controller, job.Namespace + "/" + job.Name, s, lifecycle.Plan(s)}, nil
+}
+
+// Step implements reconciler.Case, as do the methods below.
+func (c current) Step() reconciler.Step {
+	s, d, class := c.s, c.d, classOf(c.d.Action)
+	step := reconciler.Step{
+		Class: class, Orphans: s.Orphans, Resumes: d.Action == lifecycle.Recover, Again: d.Again,
+		First: d.Action == lifecycle.Submit && s.Job.Status.ObservedGeneration == 0,
 	}
-	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at
-	// once.
-	if since, claimed := c.Actions.Since(key); claimed && d.Action == lifecycle.Recover &&
-		c.Now().Sub(since) < firstWrite {
-		c.Changed.AddAfter(key, reconciler.BetweenWrites)
-		return nil
+	switch {
+	case tooEarly(s, d):
+		step.Class, step.Orphans = reconciler.Asking, false
+		step.Do = func(ctx context.Context) (reconciler.Class, error) { return class, c.confirm(ctx, *s.Run) }
+	case d.Action != lifecycle.Rest:
+		step.Do = func(ctx context.Context) (reconciler.Class, error) { return class, c.do(ctx, s.Job, s, d) }
 	}
-	known := c.Memory.Of(key)
-	inTheWay := known.Blockers[reconciler.Acting]
-	// A new HTCJob's first status waits a little: usually its job ids are known by then.
-	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
-		if wait := c.Memory.UntilFirstWrite(key, c.Now(), firstWrite); wait > 0 {
-			c.Actions.Add(reconciler.Submitting, key)
-			c.Changed.AddAfter(key, wait)
-			return nil
-		}
+	return step
+}
+
+func (c current) Follow(ctx context.Context) error {
+	if c.d.Action != lifecycle.Submit {
+		c.admission.Withdraw(c.key)
 	}
-	if s.Orphans && inTheWay == nil {
-		c.Actions.Add(classOf(d.Action), key)
+	if c.d.Action == lifecycle.Rest {
+		c.waiters.Forget(c.key)
 	}
-	if s.Unasked {
-		c.checks.Add(s.Run.UID)
+	if c.s.Unasked {
+		c.checks.Add(c.s.Run.UID)
 	}
-	if d.Action == lifecycle.Rest {
-		c.Memory.Unblock(key, reconciler.Acting)
-		inTheWay = nil
-		c.waiters.Forget(key)
-		if job.DeletionTimestamp != nil {
-			return nil
-		}
+	c.leaveLogs(c.key, c.s)
+	return c.keepQuota(ctx, c.s)
+}
+
+func (c current) Object() (*v1alpha1.HTCJob, v1alpha1.HTCJobStatus) { return c.s.Job, c.s.Job.Status }
+
+func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCJobStatus {
+	job := c.s.Job
+	v := lifecycle.View{
+		Decision: c.d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(c.key), Fresh: c.freshOf(job),
+		Blocker: blockers.Of(reconciler.Acting), Unfetched: blockers.Of(reconciler.Fetching),
+		Unpushed: blockers.Of(reconciler.Pushing), Now: now,
+		Backend: c.Answering.State(c.endpointOf(c.s, c.d, blockers[reconciler.Acting])),
 	}
-	// The status comes first, so that the action works with the updated object.
-	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(job)}
-	if s.Run != nil {
-		v.Match = c.Matching.Of(s.Run.UID, s.Run.Attempt)
+	if run := c.s.Run; run != nil {
+		v.Match = c.Matching.Of(run.UID, run.Attempt)
 	}
-	if inTheWay != nil {
-		v.Blocker = &inTheWay.Blocker
+	return lifecycle.NewStatus(c.s, v)
+}
+
+func (c current) Delay(before, after v1alpha1.HTCJobStatus) (pause time.Duration, worth bool) {
+	return mayWait(before, after), !checkedAgain(before, after)
+}
+
+func (c current) Events(before, after v1alpha1.HTCJobStatus) []lifecycle.Event {
+	return lifecycle.Events(before, after, c.s)
+}
+
+func (c current) Expiry() (at time.Time, why string) {
+	if at = lifecycle.Expiry(c.s); at.IsZero() {
+		return at, ""
 	}
-	if b := known.Blockers[reconciler.Fetching]; b != nil {
-		v.Unfetched = &b.Blocker
-	}
-	if b := known.Blockers[reconciler.Pushing]; b != nil {
-		v.Unpushed = &b.Blocker
-	}
-	v.Backend = c.Answering.State(c.endpointOf(s, d, inTheWay))
-	written, err := c.report(ctx, s, v)
-	if err == nil {
-		c.leaveLogs(key, s)
-		err = c.keepQuota(ctx, s)
-	}
-	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.Retry)) {
-		c.Actions.Add(classOf(d.Action), key)
-	}
-	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
-		ttl, whose := s.TTL()
-		return c.Expire(
-			ctx,
-			s.Job,
-			fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose),
-		)
-	}
-	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
-		c.Changed.AddAfter(key, wait)
-	}
-	return err
+	ttl, whose := c.s.TTL()
+	return at, fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose)
 }
 
 // nameSpec adds the spec's hash to a run of an older htcd while the generation shows that the HTCJob still has that
@@ -276,33 +276,6 @@ func (c *Controller) gatherResult(s *lifecycle.Situation) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		c.Log.Warn().Err(err).Str("job", s.Job.Namespace+"/"+s.Job.Name).Msg("the result cannot be read")
 	}
-}
-
-// report writes the status and the Events of what happened. It returns whether there was a difference.
-func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecycle.View) (differs bool, err error) {
-	v.Now = c.Now()
-	status := lifecycle.NewStatus(s, v)
-	if equality.Semantic.DeepEqual(status, s.Job.Status) {
-		return false, nil
-	}
-	before, after, key := s.Job.Status, status, s.Job.Namespace+"/"+s.Job.Name
-	if checkedAgain(before, after) {
-		return false, nil
-	}
-	if wait := c.Memory.UntilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
-		c.Changed.AddAfter(key, wait)
-		return true, nil
-	}
-	written, err := c.Objects.SetStatus(ctx, s.Job, status)
-	if err != nil {
-		return true, fmt.Errorf("write status: %w", err)
-	}
-	pause := v.Now
-	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
-		pause = time.Time{}
-	}
-	c.Written(s.Job, written, pause, lifecycle.Events(before, after, s))
-	return true, nil
 }
 
 // nameURLs completes what HTCondor says about files that it could not transfer.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -26,13 +27,13 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 		"quota":      w.sender.StageError(fmt.Errorf("stage job: %w", unix.EDQUOT)),
 		"the ledger": fmt.Errorf("record intent: %w", fmt.Errorf("%w, 0 KiB are free in /data", ledger.ErrFull)),
 	} {
-		told := explain(err)
+		told := reconciler.Explain(err)
 		require.Equal(t, v1alpha1.ConditionSubmitted, told.Condition, name)
 		require.Equal(t, "NoSpace", told.Reason, name)
 		require.Contains(t, told.Message, "are free", name)
 		require.Contains(t, told.Message, "delete HTCJobs", name)
 	}
-	require.Equal(t, "Retrying", explain(w.sender.StageError(unix.EACCES)).Reason)
+	require.Equal(t, "Retrying", reconciler.Explain(w.sender.StageError(unix.EACCES)).Reason)
 }
 
 func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {

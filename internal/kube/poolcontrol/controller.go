@@ -38,7 +38,7 @@ type Pools interface {
 
 // Objects changes HTCPools in the apiserver.
 type Objects interface {
-	SetStatus(ctx context.Context, pool *v1alpha1.HTCPool, status v1alpha1.HTCPoolStatus) error
+	SetStatus(ctx context.Context, pool *v1alpha1.HTCPool, status v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error)
 }
 
 // Jobs knows the HTCJobs, and the HTCWorkflows.

@@ -52,9 +52,9 @@ func newWorld(t *testing.T) *world {
 func (w *world) List() []*v1alpha1.HTCPool  { return w.pools }
 func (w *world) Default() *v1alpha1.HTCPool { return nil }
 
-func (w *world) SetStatus(_ context.Context, _ *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) error {
+func (w *world) SetStatus(_ context.Context, p *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error) {
 	w.sets = append(w.sets, s)
-	return w.away["apiserver"]
+	return p, w.away["apiserver"]
 }
 
 func (w *world) PoolLoad(context.Context, string) (admission.Load, error) { return w.load, nil }

@@ -66,7 +66,7 @@ func (c *Controller) report(ctx context.Context, _ bool) {
 		if equality.Semantic.DeepEqual(status, was.Status) {
 			continue
 		}
-		switch err := c.Objects.SetStatus(ctx, p, status); {
+		switch _, err := c.Objects.SetStatus(ctx, p, status); {
 		case err == nil:
 			next[p.UID] = written{p.ResourceVersion, status}
 		case ctx.Err() == nil && !apierrors.IsNotFound(err):

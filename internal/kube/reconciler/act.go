@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
@@ -14,14 +15,19 @@ import (
 // Step is what is to be done next for an object in HTCondor.
 type Step struct {
 	Class   Class
-	Orphans bool // there are runs of another object of its name
-	Removes bool // it is the removal of a deleted object
+	Orphans bool      // there are runs of another object of its name
+	First   bool      // it submits an object that has no status yet
+	Resumes bool      // it asks what became of a submission, which may also be under way
+	Again   time.Time // when to decide again if nothing happens; zero: not at any time
 	// Do does it, and returns the class of what follows at once; nil if there is nothing to do.
 	Do func(ctx context.Context) (needs Class, err error)
 }
 
+// rests reports whether nothing is to be done.
+func (s Step) rests() bool { return s.Do == nil && !s.Orphans }
+
 // ActOne is act with its back-off; it reports what blocks an action to the user.
-func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) {
+func (r *Reconciler[O, S, K]) ActOne(ctx context.Context, class Class, key string) {
 	if !r.Actions.Claim(key, r.o.Now()) {
 		return
 	}
@@ -50,7 +56,7 @@ func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) 
 		queue.AddAfter(key, pause.After)
 		return
 	}
-	b, usual := r.o.Kind.Explain(err), false
+	b, usual := Explain(err), false
 	if input, is := errors.AsType[*inputs.Waiting](err); is {
 		b = Blocked(v1alpha1.ConditionInputsReady, input.Reason, input.Message)
 		if before := r.Memory.Of(key).Blockers[Acting]; before != nil && before.Message != b.Message {
@@ -85,7 +91,7 @@ func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) 
 
 // act decides again from the present ledger and does what needs HTCondor if it is of this class. Otherwise it
 // does nothing and returns the class that is needed.
-func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (needs Class, err error) {
+func (r *Reconciler[O, S, K]) act(ctx context.Context, class Class, key string) (needs Class, err error) {
 	object := r.Get(key)
 	var none O
 	if object == none {
@@ -94,16 +100,17 @@ func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (ne
 		}
 		return class, r.sweep(ctx, key)
 	}
-	next, err := r.o.Kind.Next(ctx, object)
+	c, err := r.o.Kind.Gather(ctx, object)
 	if err != nil {
 		return class, err
 	}
+	next := c.Step()
 	if next.Do != nil && next.Class != class {
 		return next.Class, nil
 	}
 	if next.Orphans {
 		// A deletion does not wait for an administrator's decision about another object of the same name.
-		if err := r.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && next.Removes) {
+		if err := r.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && next.Class == Deleting) {
 			return class, err
 		}
 	}
@@ -114,7 +121,7 @@ func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (ne
 }
 
 // sweep removes what is left of objects that are gone but still have rows in the ledger.
-func (r *Reconciler[O, K]) sweep(ctx context.Context, key string) error {
+func (r *Reconciler[O, S, K]) sweep(ctx context.Context, key string) error {
 	runs, err := r.Runs(ctx, key)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ const (
 )
 
 // News queues an object about which something was learned: that it has ended, or something else.
-func (r *Reconciler[O, K]) News(key string, ended bool) {
+func (r *Reconciler[O, S, K]) News(key string, ended bool) {
 	if ended {
 		r.Ended.Add(key)
 	} else {
@@ -25,7 +25,7 @@ func (r *Reconciler[O, K]) News(key string, ended bool) {
 }
 
 // endsFirst returns when no end waits for its status, it has waited long enough, or ctx has ended.
-func (r *Reconciler[O, K]) endsFirst(ctx context.Context) {
+func (r *Reconciler[O, S, K]) endsFirst(ctx context.Context) {
 	none := func(context.Context) (bool, error) { return r.Ended.Len() == 0, nil }
 	_ = wait.PollUntilContextTimeout(ctx, betweenLooks, mostYielded, true, none) // one way or the other, it goes on
 }

@@ -12,7 +12,7 @@ import (
 
 func TestASubmissionWaitsForEndsToBeToldButNotForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Reconciler[*v1alpha1.HTCJob, struct{}]{Ended: NewQueue()}
+		r := &Reconciler[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, struct{}]{Ended: NewQueue()}
 		defer r.Ended.ShutDown()
 		took := func() time.Duration {
 			began := time.Now()

@@ -11,7 +11,7 @@ import (
 // Handler queues what the informer reports. Changes go to a queue of their own: however many objects there are, a
 // change does not wait for the pass over all of them at the start or at a resync. A resync looks only at what has not
 // ended.
-func (r *Reconciler[O, K]) Handler() cache.ResourceEventHandler {
+func (r *Reconciler[O, S, K]) Handler() cache.ResourceEventHandler {
 	var none O
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initially bool) {

@@ -12,20 +12,24 @@ import (
 )
 
 // Objects changes objects in the apiserver.
-type Objects[O Object] interface {
+type Objects[O Object, S any] interface {
 	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
 	AddFinalizer(ctx context.Context, object O) (O, error)
 	RemoveFinalizer(ctx context.Context, object O) error
+	// SetStatus replaces the whole status.
+	SetStatus(ctx context.Context, object O, status S) (O, error)
 	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
 	Delete(ctx context.Context, object O) error
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+	// Each calls fn for every object with that namespace and name, either empty for any, as it is in the apiserver.
+	Each(ctx context.Context, namespace, name string, fn func(O) error) error
 }
 
 // Fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether
 // a run is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead
 // may show a long outdated version.
-func (r *Reconciler[O, K]) Fresh(ctx context.Context, object O) (bool, error) {
+func (r *Reconciler[O, S, K]) Fresh(ctx context.Context, object O) (bool, error) {
 	now, err := r.o.Objects.AddFinalizer(ctx, object)
 	if err != nil {
 		return false, fmt.Errorf("add finalizer: %w", err)
@@ -48,7 +52,7 @@ func Unchanged[O Object](before, now O) bool {
 
 // Finalize removes a deleted object from HTCondor, then from the ledger, the store and the staging directory, and
 // releases it. The finalizer stays until a successful answer shows none of its jobs alive.
-func (r *Reconciler[O, K]) Finalize(ctx context.Context, object O) error {
+func (r *Reconciler[O, S, K]) Finalize(ctx context.Context, object O) error {
 	key := keyOf(object)
 	runs, err := r.Runs(ctx, key)
 	if err != nil {

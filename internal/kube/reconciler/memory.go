@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -23,8 +24,8 @@ type Memory[K any] struct {
 // Record is what is known of one object.
 type Record[K any] struct {
 	uid      string // of the object that it is about
-	Blockers [blockables]*Blocker
-	Wrote    time.Time // when its status was last written; zero if it is not expected to change
+	Blockers Blockers
+	Wrote    time.Time // when its status was last written
 	Agreed   types.UID // of the object, if the ledger has known all that its status said: see lifecycle.Whose
 	Released string    // the version of the deleted object from which our finalizer was removed
 	Kind     K         // what only objects of its kind have
@@ -44,6 +45,12 @@ func Blocked(condition, reason, message string) Blocker {
 	return Blocker{Blocker: lifecycle.Blocker{Condition: condition, Reason: reason, Message: message}}
 }
 
+// Explain turns an error into what a condition says of it.
+func Explain(err error) Blocker {
+	b, endpoint := sending.Explain(err)
+	return Blocker{Blocker: b, Endpoint: endpoint}
+}
+
 // Blockable is what a blocker can prevent.
 type Blockable int
 
@@ -54,6 +61,17 @@ const (
 	Reading                     // of its jobs' ads
 	blockables = iota
 )
+
+// Blockers are what prevents each thing; nil: nothing does.
+type Blockers [blockables]*Blocker
+
+// Of returns what a condition says of it.
+func (b Blockers) Of(what Blockable) *lifecycle.Blocker {
+	if b[what] == nil {
+		return nil
+	}
+	return &b[what].Blocker
+}
 
 // Of returns what is known of an object.
 func (m *Memory[K]) Of(key string) Record[K] {
@@ -158,9 +176,4 @@ func (m *Memory[K]) UntilFirstWrite(key string, now time.Time, pause time.Durati
 		}
 	})
 	return m.UntilWrite(key, now, pause)
-}
-
-// Wrote records when a status was written; the zero time means that it is not expected to change any more.
-func (m *Memory[K]) Wrote(key string, at time.Time) {
-	m.Change(key, func(r *Record[K]) { r.Wrote = at })
 }

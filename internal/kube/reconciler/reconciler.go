@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -31,19 +30,16 @@ type Object interface {
 	SpecHash() string // of what of its spec decides what is sent
 }
 
-// Kind is what is particular to objects of one kind.
-type Kind[O Object] interface {
-	// Sync updates the status of an object and queues what only HTCondor can do. It may run at any time, any number of
-	// times.
-	Sync(ctx context.Context, key string, object O) error
+// Kind is what is particular to objects of one kind, whose status is an S.
+type Kind[O Object, S any] interface {
+	// Gather reads everything that a decision about an object needs, and decides.
+	Gather(ctx context.Context, object O) (Case[O, S], error)
 	// Gone is told that there is no object of that key.
 	Gone(key string)
 	// Seen is told what the informer has of a change; before is nil if the object is new, now if it is gone.
 	Seen(before, now O)
 	// Ended reports whether nothing happens to an object any more by itself.
 	Ended(object O) bool
-	// Next decides, from the present ledger, what needs HTCondor.
-	Next(ctx context.Context, object O) (Step, error)
 	// Remove removes from HTCondor what these runs of a deleted object have sent, and what the ledger may have lost.
 	Remove(ctx context.Context, object O, runs []ledger.Run) error
 	// Forget drops what htcd has of it.
@@ -55,24 +51,39 @@ type Kind[O Object] interface {
 	// Acted is told how an action ended. It returns true if something else will wake the object, so that it is not
 	// tried again by itself.
 	Acted(key string, err error) (woken bool)
-	// Explain turns an error of an action into a message for the user.
-	Explain(err error) Blocker
+}
+
+// Case is an object as it was gathered, and what follows from that.
+type Case[O Object, S any] interface {
+	// Step is what it needs of HTCondor.
+	Step() Step
+	// Follow queues what it needs besides.
+	Follow(ctx context.Context) error
+	// Object returns the object and the status that it has.
+	Object() (O, S)
+	// Status returns the status that it should have. It changes nothing.
+	Status(blockers Blockers, now time.Time) S
+	// Delay returns how long after the write before such a change may be written, so that more is written with it;
+	// worth is false if it alone is not written at all.
+	Delay(before, after S) (pause time.Duration, worth bool)
+	// Events returns what has happened between two statuses.
+	Events(before, after S) []lifecycle.Event
+	// Expiry returns when it is to be deleted, and why; the zero time: never.
+	Expiry() (at time.Time, why string)
 }
 
 // Options are the parts of a Reconciler.
-type Options[O Object] struct {
+type Options[O Object, S any] struct {
 	Common
-	Kind     Kind[O]
+	Kind     Kind[O, S]
 	Name     string      // of the kind
 	Label    string      // of an object in the log
 	Runs     ledger.Kind // of the objects' runs
 	Deleters int         // at least so many Actors for Deleting
 	Informer cache.SharedIndexInformer
-	// There lists the UIDs of the objects that the apiserver has.
-	There   func(context.Context) (map[string]bool, error)
-	Events  Events[O]
-	Objects Objects[O]
-	Log     zerolog.Logger
+	Events   Events[O]
+	Objects  Objects[O, S]
+	Log      zerolog.Logger
 }
 
 // Ledger stores runs, procs and nodes.
@@ -88,7 +99,7 @@ type Events[O Object] interface {
 }
 
 // Reconciler brings objects and HTCondor in line. K is what its kind remembers of each.
-type Reconciler[O Object, K any] struct {
+type Reconciler[O Object, S, K any] struct {
 	Cache   cache.MutationCache // the informer's, plus our own writes it has not seen yet
 	Changed fairqueue.Queue
 	Ended   fairqueue.Queue // objects whose end is known but not told: it does not wait for what else has changed
@@ -96,14 +107,14 @@ type Reconciler[O Object, K any] struct {
 	Actions Actions
 	Memory  Memory[K]
 	Orphans *orphans.Guard
-	o       Options[O]
+	o       Options[O, S]
 	actors  [Classes]*fairqueue.Pool[sending.Line]
 	syncing keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an object
 }
 
 // New returns a reconciler, to which the informer tells what changes.
-func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
-	r := &Reconciler[O, K]{
+func New[O Object, S, K any](o Options[O, S]) (*Reconciler[O, S, K], error) {
+	r := &Reconciler[O, S, K]{
 		o: o, syncing: keymutex.NewHashed(256),
 		Cache: cache.NewIntegerResourceVersionMutationCache(
 			klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
@@ -113,7 +124,7 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 	}
 	r.Memory.UID = r.uid
 	r.Orphans = &orphans.Guard{
-		Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: o.There, Now: o.Now, Many: r.manyVanished,
+		Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: r.there, Now: o.Now, Many: r.manyVanished,
 	}
 	for class := range Classes {
 		r.Actions.Queues[class] = NewQueue()
@@ -139,7 +150,7 @@ func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 }
 
 // Go starts the workers. They work until ShutDown, and finish what is in flight.
-func (r *Reconciler[O, K]) Go(ctx context.Context, group *errgroup.Group) {
+func (r *Reconciler[O, S, K]) Go(ctx context.Context, group *errgroup.Group) {
 	for range r.o.Workers {
 		group.Go(func() error { fairqueue.Drain(ctx, r.Changed, r.SyncOne); return nil })
 		group.Go(func() error { fairqueue.Drain(ctx, r.Ended, r.SyncEnded); return nil })
@@ -151,7 +162,7 @@ func (r *Reconciler[O, K]) Go(ctx context.Context, group *errgroup.Group) {
 }
 
 // ShutDown ends the workers.
-func (r *Reconciler[O, K]) ShutDown() {
+func (r *Reconciler[O, S, K]) ShutDown() {
 	r.Changed.ShutDown()
 	r.Ended.ShutDown()
 	r.Routine.ShutDown()
@@ -161,7 +172,7 @@ func (r *Reconciler[O, K]) ShutDown() {
 }
 
 // Waiting returns how many objects wait in each queue for a worker. Those in a back-off after a failure do not count.
-func (r *Reconciler[O, K]) Waiting() map[string]int {
+func (r *Reconciler[O, S, K]) Waiting() map[string]int {
 	n := map[string]int{"changed": r.Changed.Len(), "ended": r.Ended.Len(), "routine": r.Routine.Len()}
 	for class, workers := range r.actors {
 		n[[Classes]string{"submit", "ask", "remove", "delete"}[class]] = workers.Waiting()
@@ -170,7 +181,7 @@ func (r *Reconciler[O, K]) Waiting() map[string]int {
 }
 
 // Get returns the object as last seen or written, nil if it is gone. It is shared: copy before changing.
-func (r *Reconciler[O, K]) Get(key string) (none O) {
+func (r *Reconciler[O, S, K]) Get(key string) (none O) {
 	object, found, err := r.Cache.GetByKey(key)
 	if err != nil || !found {
 		return none
@@ -178,8 +189,18 @@ func (r *Reconciler[O, K]) Get(key string) (none O) {
 	return object.(O)
 }
 
+// there returns the UIDs of the objects that the apiserver has.
+func (r *Reconciler[O, S, K]) there(ctx context.Context) (map[string]bool, error) {
+	there := map[string]bool{}
+	err := r.o.Objects.Each(ctx, r.o.Namespace, "", func(object O) error {
+		there[string(object.GetUID())] = true
+		return nil
+	})
+	return there, err
+}
+
 // uid returns that of the object that has a name now, "" if there is none.
-func (r *Reconciler[O, K]) uid(key string) string {
+func (r *Reconciler[O, S, K]) uid(key string) string {
 	var none O
 	if object := r.Get(key); object != none {
 		return string(object.GetUID())
@@ -188,7 +209,7 @@ func (r *Reconciler[O, K]) uid(key string) string {
 }
 
 // All lists the objects as the informer has them.
-func (r *Reconciler[O, K]) All() (all []O) {
+func (r *Reconciler[O, S, K]) All() (all []O) {
 	for _, object := range r.o.Informer.GetStore().List() {
 		all = append(all, object.(O))
 	}
@@ -197,52 +218,13 @@ func (r *Reconciler[O, K]) All() (all []O) {
 
 // Alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be
 // written last, or the same Event twice.
-func (r *Reconciler[O, K]) Alone(key string) (done func()) {
+func (r *Reconciler[O, S, K]) Alone(key string) (done func()) {
 	r.syncing.LockKey(key)
 	return func() { _ = r.syncing.UnlockKey(key) } // fails only if it is not locked
 }
 
-// SyncOne is Sync with its back-off.
-func (r *Reconciler[O, K]) SyncOne(ctx context.Context, key string) { r.syncFrom(ctx, r.Changed, key) }
-
-// SyncEnded is SyncOne for an object that has ended.
-func (r *Reconciler[O, K]) SyncEnded(ctx context.Context, key string) { r.syncFrom(ctx, r.Ended, key) }
-
-func (r *Reconciler[O, K]) syncFrom(ctx context.Context, queue fairqueue.Queue, key string) {
-	err := r.Sync(ctx, key)
-	if err == nil {
-		queue.Forget(key)
-		return
-	}
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Msg("status not written, trying again")
-	}
-	queue.AddRateLimited(key)
-}
-
-// Sync is the kind's, unless the object is gone.
-func (r *Reconciler[O, K]) Sync(ctx context.Context, key string) error {
-	defer r.Alone(key)()
-	var none O
-	if object := r.Get(key); object != none {
-		return r.o.Kind.Sync(ctx, key, object)
-	}
-	r.o.Kind.Gone(key)
-	runs, err := r.Runs(ctx, key)
-	if err != nil {
-		return err
-	}
-	if len(runs) == 0 {
-		r.Orphans.Deletions.Forget(key)
-		r.Memory.Forget(key)
-	} else if b := r.Memory.Of(key).Blockers[Acting]; b == nil || r.o.Now().After(b.Retry) {
-		r.Actions.Add(Deleting, key)
-	}
-	return nil
-}
-
 // Runs lists the runs that the ledger has under the name of an object.
-func (r *Reconciler[O, K]) Runs(ctx context.Context, key string) (runs []ledger.Run, err error) {
+func (r *Reconciler[O, S, K]) Runs(ctx context.Context, key string) (runs []ledger.Run, err error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("key %q: %w", key, err)
@@ -254,50 +236,22 @@ func (r *Reconciler[O, K]) Runs(ctx context.Context, key string) (runs []ledger.
 	return runs, err
 }
 
-func (r *Reconciler[O, K]) manyVanished(n int, such ledger.Run) {
+func (r *Reconciler[O, S, K]) manyVanished(n int, such ledger.Run) {
 	r.o.Log.Error().Int("objects", n).Str("such as", such.Namespace+"/"+such.Name).
 		Msgf("many %ss have vanished without having been deleted: their jobs and output are kept "+
 			"until htcd reconcile --once --remove-orphans", r.o.Name)
 }
 
 // Warn tells the user of an object what is wrong.
-func (r *Reconciler[O, K]) Warn(key, reason, message string) {
+func (r *Reconciler[O, S, K]) Warn(key, reason, message string) {
 	var none O
 	if object := r.Get(key); object != none {
 		r.o.Events.Warning(object, reason, message)
 	}
 }
 
-// Written records that the status of an object was written, and when the pause until the next write begins, and tells
-// the user what happened.
-func (r *Reconciler[O, K]) Written(object, written O, pause time.Time, happened []lifecycle.Event) {
-	r.Cache.Mutation(written)
-	r.Memory.Wrote(keyOf(object), pause)
-	for _, e := range happened {
-		if e.Warning {
-			r.o.Events.Warning(object, e.Reason, e.Message)
-		} else {
-			r.o.Events.Normal(object, e.Reason, e.Message)
-		}
-	}
-}
-
-// Expire deletes an expired object only if it is unchanged since that was decided: an edit that came first, such as one
-// that runs it again, keeps it.
-func (r *Reconciler[O, K]) Expire(ctx context.Context, object O, why string) error {
-	r.o.Events.Normal(object, "Expired", why)
-	err := r.o.Objects.Delete(ctx, object)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // another sync follows
-	}
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	return nil
-}
-
 // Report tells the user once what prevents something, and has the status say it.
-func (r *Reconciler[O, K]) Report(key string, what Blockable, b Blocker, err error, consequence string) {
+func (r *Reconciler[O, S, K]) Report(key string, what Blockable, b Blocker, err error, consequence string) {
 	if r.Memory.Block(key, what, b) {
 		entry := r.o.Log.Warn().Err(err).Str(r.o.Label, key).Str("reason", b.Reason)
 		if !b.Retry.IsZero() {
@@ -310,7 +264,7 @@ func (r *Reconciler[O, K]) Report(key string, what Blockable, b Blocker, err err
 }
 
 // Retry ends the back-off of an object.
-func (r *Reconciler[O, K]) Retry(key string) {
+func (r *Reconciler[O, S, K]) Retry(key string) {
 	class := Submitting
 	if b := r.Memory.Of(key).Blockers[Acting]; b != nil {
 		class = b.Class
@@ -320,7 +274,7 @@ func (r *Reconciler[O, K]) Retry(key string) {
 }
 
 // RetryAll ends the back-off of every object whose blocker satisfies such.
-func (r *Reconciler[O, K]) RetryAll(such func(Blocker) bool) {
+func (r *Reconciler[O, S, K]) RetryAll(such func(Blocker) bool) {
 	for key := range r.Memory.Blocked(Acting, such) {
 		r.Retry(key)
 	}
@@ -331,7 +285,7 @@ func AtLimit(b Blocker) bool { return b.Reason == schedd.Limit.String() }
 
 // EndpointTurned continues with what waits for a schedd that answers again, or could not even find out which one to
 // ask, and has the statuses say what does not answer.
-func (r *Reconciler[O, K]) EndpointTurned(endpoint schedd.Endpoint, answers bool) {
+func (r *Reconciler[O, S, K]) EndpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
 		r.RetryAll(func(b Blocker) bool {
 			return b.Condition == v1alpha1.ConditionBackendReachable &&
@@ -342,7 +296,7 @@ func (r *Reconciler[O, K]) EndpointTurned(endpoint schedd.Endpoint, answers bool
 }
 
 // RetryLimited lets two objects that wait at a schedd's limit ask again: each submission that it takes wakes two more.
-func (r *Reconciler[O, K]) RetryLimited() {
+func (r *Reconciler[O, S, K]) RetryLimited() {
 	woken := 0
 	for key := range r.Memory.Blocked(Acting, AtLimit) {
 		if woken++; woken > 2 {
@@ -353,10 +307,12 @@ func (r *Reconciler[O, K]) RetryLimited() {
 }
 
 // WakeAll queues every object that has not ended, after something changed that concerns them all.
-func (r *Reconciler[O, K]) WakeAll() { r.Wake(func(object O) bool { return !r.o.Kind.Ended(object) }) }
+func (r *Reconciler[O, S, K]) WakeAll() {
+	r.Wake(func(object O) bool { return !r.o.Kind.Ended(object) })
+}
 
 // Wake queues such objects, after something changed that concerns them.
-func (r *Reconciler[O, K]) Wake(such func(O) bool) {
+func (r *Reconciler[O, S, K]) Wake(such func(O) bool) {
 	for _, object := range r.All() {
 		if such(object) {
 			r.Routine.Add(keyOf(object))

@@ -30,6 +30,15 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	submitted := func(reason, message string) (lifecycle.Blocker, schedd.Endpoint) {
 		return lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reason, Message: message}, schedd.Endpoint{}
 	}
+	if e, ok := errors.AsType[interface {
+		error
+		Blocker() lifecycle.Blocker
+	}](err); ok {
+		return e.Blocker(), schedd.Endpoint{}
+	}
+	if e, ok := errors.AsType[*artifact.Unusable](err); ok {
+		return lifecycle.Blocker{Condition: v1alpha1.ConditionOutputsPushed, Reason: e.Reason, Message: err.Error()}, schedd.Endpoint{}
+	}
 	if e, ok := errors.AsType[*admission.Waits](err); ok {
 		return submitted(e.Reason, e.Message)
 	}

@@ -33,7 +33,7 @@ type Options struct {
 	reconciler.Common
 	Output     output.Store // where the output of nodes is kept; not fetched if it has no root
 	Informer   cache.SharedIndexInformer
-	Objects    Objects
+	Objects    reconciler.Objects[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus]
 	Events     reconciler.Events[*v1alpha1.HTCWorkflow]
 	Schedd     Schedd
 	Keeper     *backend.Keeper
@@ -57,18 +57,6 @@ type Schedd interface {
 	nodes.Schedd
 	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
 	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
-}
-
-// Objects changes HTCWorkflows in the apiserver.
-type Objects interface {
-	reconciler.Objects[*v1alpha1.HTCWorkflow]
-	SetStatus(
-		ctx context.Context,
-		w *v1alpha1.HTCWorkflow,
-		status v1alpha1.HTCWorkflowStatus,
-	) (*v1alpha1.HTCWorkflow, error)
-	// UIDs lists those of the objects of a namespace, of all with "".
-	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
 }
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
@@ -116,7 +104,7 @@ const lastPush = 5 * time.Minute
 const pushers = 2 // artifacts that are pushed in parallel to each registry
 
 // engine is what all kinds share.
-type engine = reconciler.Reconciler[*v1alpha1.HTCWorkflow, remembered]
+type engine = reconciler.Reconciler[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered]
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
@@ -128,9 +116,9 @@ func New(o Options) (*Controller, error) {
 		measures: reconciler.NewQueue(),
 	}
 	var err error
-	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
+	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered](reconciler.Options[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus]{
 		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
-		Informer: o.Informer, There: c.uids, Events: o.Events, Objects: o.Objects, Log: o.Log,
+		Informer: o.Informer, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +151,7 @@ func New(o Options) (*Controller, error) {
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.freshness = &jobcredentials.Watch{
 		Secrets: o.JobSecrets,

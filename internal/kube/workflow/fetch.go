@@ -43,7 +43,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 		c.Changed.Add(key)
 		return
 	}
-	b := explain(err)
+	b := reconciler.Explain(err)
 	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
 	c.Observer.NodeFetchFailed(b.Reason)
 	c.Report(key, reconciler.Fetching, b, err, "output not fetched yet")

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
 // reasonLedgerLost is that of a workflow of which the ledger knows less than its status.
@@ -21,6 +22,11 @@ func (e *lostError) Error() string {
 			"take the output that you need, delete this HTCWorkflow, which removes its jobs, and apply it again",
 		e.found,
 	)
+}
+
+// Blocker is what the condition Submitted says of it.
+func (e *lostError) Blocker() lifecycle.Blocker {
+	return lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reasonLedgerLost, Message: e.Error()}
 }
 
 // lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a

@@ -11,11 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// uids returns those of the HTCWorkflows that the apiserver has.
-func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
-	return c.Objects.UIDs(ctx, c.Namespace)
-}
-
 // Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the
 // ledger unless it is a dry run; their statuses follow. checked is how many jobs were compared.
 func (c *Controller) Reconcile(

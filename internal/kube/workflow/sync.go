@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
@@ -11,101 +12,111 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of
-// times.
-func (k kind) Sync(ctx context.Context, key string, w *v1alpha1.HTCWorkflow) error {
+// current is a workflow as it was gathered, and what is decided about it.
+type current struct {
+	*Controller
+	key string
+	s   Situation
+	d   Decision
+}
+
+func (k kind) Gather(
+	ctx context.Context, w *v1alpha1.HTCWorkflow,
+) (reconciler.Case[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus], error) {
 	s, err := k.gather(ctx, w)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, known := Plan(s), k.Memory.Of(key)
-	inTheWay := known.Blockers[reconciler.Acting]
-	if d.Action != Rest && (inTheWay == nil || k.Now().After(inTheWay.Retry)) {
-		k.Actions.Add(classOf(d.Action), key)
+	return current{k.Controller, w.Namespace + "/" + w.Name, s, Plan(s)}, nil
+}
+
+// Step implements reconciler.Case, as do the methods below.
+func (c current) Step() reconciler.Step {
+	w, class := c.s.Workflow, classOf(c.d.Action)
+	step := reconciler.Step{
+		Class: class, Orphans: c.s.Orphans, Resumes: c.d.Action == Recover, Again: c.d.At,
+		First: c.d.Action == Submit && w.Status.ObservedGeneration == 0,
 	}
-	switch {
-	case d.Action == Submit && w.Status.ObservedGeneration == 0 && inTheWay == nil:
-		// Usually its DAG's id is known by then.
-		if wait := k.Memory.UntilFirstWrite(key, k.Now(), reconciler.BetweenWrites); wait > 0 {
-			k.Changed.AddAfter(key, wait)
-			return nil
-		}
-	case d.Action == Rest:
-		if s.Orphans && inTheWay == nil {
-			k.Actions.Add(classOf(d.Action), key)
-		}
-		if w.DeletionTimestamp != nil {
-			return nil
-		}
+	if c.d.Action != Rest {
+		step.Do = func(ctx context.Context) (reconciler.Class, error) { return class, c.do(ctx, w, c.s, c.d) }
 	}
-	if dag := s.newest(); s.Unfetched && dag.settled() && known.Blockers[reconciler.Fetching] == nil {
-		k.fetches.Add(key)
+	return step
+}
+
+func (c current) Follow(context.Context) error {
+	dag := c.s.newest()
+	if c.d.Action == Rest && c.s.Workflow.DeletionTimestamp != nil {
+		return nil
 	}
-	if s.toMeasure(known) {
-		k.measures.Add(key)
+	known := c.Memory.Of(c.key)
+	fetchable := known.Blockers[reconciler.Fetching] == nil
+	if c.s.Unfetched && dag.settled() && fetchable {
+		c.fetches.Add(c.key)
 	}
-	if at := s.partAt(known.Kind.part, known.Kind.parted); !at.IsZero() && known.Blockers[reconciler.Fetching] == nil {
-		if wait := at.Sub(k.Now()); wait > 0 {
-			k.Changed.AddAfter(key, wait)
+	if c.s.toMeasure(known) {
+		c.measures.Add(c.key)
+	}
+	if at := c.s.partAt(known.Kind.part, known.Kind.parted); !at.IsZero() && fetchable {
+		if wait := at.Sub(c.Now()); wait > 0 {
+			c.Changed.AddAfter(c.key, wait)
 		} else {
-			k.fetches.Add(key)
+			c.fetches.Add(c.key)
 		}
 	}
-	v := view{decision: d, backend: k.Answering.State(k.backendOf(ctx, key)), now: k.Now()}
-	if fresh, known := k.freshness.Of(string(w.UID)); known {
-		v.fresh = &fresh
-	}
-	if dag := s.newest(); dag != nil {
-		v.match = k.Matching.Of(dag.Run.UID, dag.Run.Attempt)
-		if wait := dag.Run.Submitted.Add(schedd.StartsWithin).Sub(k.Now()); dag.waits() && wait > 0 {
-			k.Changed.AddAfter(key, wait)
+	if dag != nil && dag.waits() {
+		if wait := dag.Run.Submitted.Add(schedd.StartsWithin).Sub(c.Now()); wait > 0 {
+			c.Changed.AddAfter(c.key, wait)
 		}
-	}
-	if inTheWay != nil {
-		v.blocker = &inTheWay.Blocker
-	}
-	if known.Blockers[reconciler.Fetching] != nil {
-		v.unfetched = &known.Blockers[reconciler.Fetching].Blocker
-	}
-	if known.Blockers[reconciler.Pushing] != nil {
-		v.unpushed = &known.Blockers[reconciler.Pushing].Blocker
-	}
-	written, err := k.report(ctx, s, v)
-	if err != nil {
-		return err
-	}
-	if at := s.expiry(); !written && !at.IsZero() && !k.Now().Before(at) {
-		return k.Expire(ctx, w, fmt.Sprintf("deleted %s after its end", lifecycle.Plural(int(*s.ttl()), "second")))
-	}
-	if wait := d.At.Sub(k.Now()); !d.At.IsZero() && wait > 0 {
-		k.Changed.AddAfter(key, wait)
 	}
 	return nil
 }
 
-// report writes the status and the Events of what happened. It returns whether there was a difference.
-func (c *Controller) report(ctx context.Context, s Situation, v view) (differs bool, err error) {
-	w, status := s.Workflow, newStatus(s, v)
-	if equality.Semantic.DeepEqual(status, w.Status) {
-		return false, nil
+func (c current) Object() (*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus) {
+	return c.s.Workflow, c.s.Workflow.Status
+}
+
+func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCWorkflowStatus {
+	at := c.nextEndpoint(c.s.Workflow)
+	if dag := c.s.newest(); dag != nil {
+		at = backend.TargetOf(dag.Run).Endpoint
 	}
-	key := w.Namespace + "/" + w.Name
-	if onlyChecked(w.Status, status) &&
-		(status.Phase.Terminal() || status.LastChecked.Sub(w.Status.LastChecked.Time) < crosscheck.BetweenChecks) {
-		return false, nil
+	v := view{
+		decision: c.d, backend: c.Answering.State(at), now: now, blocker: blockers.Of(reconciler.Acting),
+		unfetched: blockers.Of(reconciler.Fetching), unpushed: blockers.Of(reconciler.Pushing),
 	}
-	if wait := c.Memory.UntilWrite(key, v.now, reconciler.BetweenWrites); wait > 0 && status.Phase == w.Status.Phase {
-		c.Changed.AddAfter(key, wait)
-		return true, nil
+	if fresh, known := c.freshness.Of(string(c.s.Workflow.UID)); known {
+		v.fresh = &fresh
 	}
-	written, err := c.Objects.SetStatus(ctx, w, status)
-	if err != nil {
-		return true, fmt.Errorf("write status: %w", err)
+	if dag := c.s.newest(); dag != nil {
+		v.match = c.Matching.Of(dag.Run.UID, dag.Run.Attempt)
 	}
-	c.Written(w, written, v.now, happened(w.Status, status, s))
-	return true, nil
+	return newStatus(c.s, v)
+}
+
+// Delay implements reconciler.Case. The time of the last check alone is not worth a write soon after another.
+func (c current) Delay(before, after v1alpha1.HTCWorkflowStatus) (pause time.Duration, worth bool) {
+	if onlyChecked(before, after) &&
+		(after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
+		return 0, false
+	}
+	if after.Phase != before.Phase {
+		return 0, true
+	}
+	return reconciler.BetweenWrites, true
+}
+
+func (c current) Events(before, after v1alpha1.HTCWorkflowStatus) []lifecycle.Event {
+	return happened(before, after, c.s)
+}
+
+func (c current) Expiry() (at time.Time, why string) {
+	if at = c.s.expiry(); at.IsZero() {
+		return at, ""
+	}
+	return at, fmt.Sprintf("deleted %s after its end", lifecycle.Plural(int(*c.s.ttl()), "second"))
 }
 
 // onlyChecked reports whether two statuses differ only in when HTCondor was last asked.

@@ -246,12 +246,13 @@ func (o objects) Delete(_ context.Context, flow *v1alpha1.HTCWorkflow) error {
 	return nil
 }
 
-func (o objects) UIDs(context.Context, string) (map[string]bool, error) {
-	there := map[string]bool{}
+func (o objects) Each(_ context.Context, _, _ string, fn func(*v1alpha1.HTCWorkflow) error) error {
 	for _, object := range o.store.List() {
-		there[string(object.(*v1alpha1.HTCWorkflow).UID)] = true
+		if err := fn(object.(*v1alpha1.HTCWorkflow)); err != nil {
+			return err
+		}
 	}
-	return there, nil
+	return nil
 }
 
 func (o objects) Exists(_ context.Context, _, name, uid string) (bool, error) {
