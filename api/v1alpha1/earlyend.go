@@ -9,7 +9,7 @@ type EarlyEnd struct {
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 100000 : string(self).matches('^([1-9][0-9]?|100)%$')",message="maxFailures must be a number of jobs from 1 to 100000, such as 20, or a part of them from 1% to 100%, such as 5%"
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 1000000 : string(self).matches('^([1-9][0-9]?|100)%$')",message="maxFailures must be a number of jobs from 1 to 1000000, such as 20, or a part of them from 1% to 100%, such as 5%"
 	MaxFailures *intstr.IntOrString `json:"maxFailures,omitempty"`
 
 	// OnMaxFailures says what is removed when maxFailures is reached: RemoveWaiting, what does not run, when absent; or
@@ -58,6 +58,6 @@ type SuccessRule struct {
 	// SucceededCount is how many of them must have succeeded; all of succeededIndexes when absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:validation:Maximum=1000000
 	SucceededCount *int32 `json:"succeededCount,omitempty"`
 }

@@ -94,18 +94,18 @@ func (s HTCWorkflowSpec) SequenceName(number int) string {
 	return prefix + strconv.Itoa(number)
 }
 
-// JobIDs returns what status.jobid says of a cluster with so many procs: the
-// first MaxListedJobs ids, then one range for the rest.
+// JobIDs returns what status.jobid says of a cluster with so many procs: each id, or, of more than MaxListedJobs, the
+// first ListedOfMany and one range for the rest.
 func JobIDs(cluster, procs int) []string {
-	listed := min(procs, MaxListedJobs)
+	listed := procs
+	if procs > MaxListedJobs {
+		listed = ListedOfMany
+	}
 	ids := make([]string, 0, listed+1)
 	for proc := range listed {
 		ids = append(ids, fmt.Sprintf("%d.%d", cluster, proc))
 	}
-	switch rest := procs - listed; {
-	case rest == 1:
-		ids = append(ids, fmt.Sprintf("%d.%d", cluster, listed))
-	case rest > 1:
+	if procs > listed {
 		ids = append(ids, fmt.Sprintf("%d.%d-%d", cluster, listed, procs-1))
 	}
 	return ids

@@ -45,15 +45,14 @@ func TestJobIDs(t *testing.T) {
 		procs, length int
 		last          string
 	}{
-		"a thousand are listed one by one":        {1000, 1000, "9.999"},
-		"a single one more is an id, not a range": {1001, 1001, "9.1000"},
-		"the rest is one range":                   {10000, 1001, "9.1000-9999"},
-		"the largest queue is one range longer":   {100000, 1001, "9.1000-99999"},
+		"a thousand are listed one by one": {1000, 1000, "9.999"},
+		"of one more a hundred are":        {1001, 101, "9.100-1000"},
+		"of the largest queue, too":        {1000000, 101, "9.100-999999"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ids := v1alpha1.JobIDs(9, tc.procs)
 			require.Len(t, ids, tc.length)
-			require.Equal(t, "9.999", ids[999])
+			require.Equal(t, "9.99", ids[99])
 			require.Equal(t, tc.last, ids[len(ids)-1])
 		})
 	}

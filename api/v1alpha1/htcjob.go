@@ -81,7 +81,7 @@ type HTCJobSpec struct {
 	// Queue is the older place of script.queue and means the same.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:validation:Maximum=1000000
 	Queue *int32 `json:"queue,omitempty"`
 
 	// Items has one element for each job, with variables of its script: it
@@ -210,7 +210,7 @@ type HTCJobSpec struct {
 	// their output is here; all when absent. It can be raised and lowered while they run: what runs goes on.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:validation:Maximum=1000000
 	Parallelism *int32 `json:"parallelism,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
@@ -366,7 +366,7 @@ type Script struct {
 	// Queue says how many jobs to run, 1 when absent. Each gets its number.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
+	// +kubebuilder:validation:Maximum=1000000
 	Queue *int32 `json:"queue,omitempty"`
 }
 

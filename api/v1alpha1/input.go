@@ -112,6 +112,6 @@ type JobRef struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:Pattern=`^(Same|All)$`
-	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self < 100000",message="proc must be Same, All, or the number of a job"
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self < 1000000",message="proc must be Same, All, or the number of a job"
 	Proc *intstr.IntOrString `json:"proc,omitempty"`
 }

@@ -28,10 +28,10 @@ const (
 )
 
 const (
-	// MaxListedJobs is how many ids status.jobid lists one by one. An id is at
-	// most some 20 bytes, so the list stays near 20 KB; etcd refuses objects
-	// over 1.5 MiB and every watcher gets the whole object on every change.
+	// MaxListedJobs is how many jobs an HTCJob may have of which status.jobid lists every id. An id is at most some 20
+	// bytes, and every watcher gets the whole object on every change. Of more jobs it lists ListedOfMany.
 	MaxListedJobs = 1000
+	ListedOfMany  = 100
 
 	// MaxFailures is how many failed jobs, or nodes, status.failures describes.
 	MaxFailures = 10

@@ -423,7 +423,7 @@ func successCode(v *view, value string, by *submitfile.Statement) {
 }
 
 // maxParallelism is that of the API.
-const maxParallelism = 100_000
+const maxParallelism = 1_000_000
 
 func maxMaterialize(v *view, value string, by *submitfile.Statement) { v.parallelism("", value, by) }
 

@@ -189,7 +189,7 @@ func (c *converter) groups() []*group {
 					groups = append(groups, g)
 				}
 				if len(g.jobs) == maxJobs {
-					c.refuseAt(queue.Position, fmt.Sprintf("an HTCJob has at most %d jobs", maxJobs), "several submit files")
+					c.refuseAt(queue.Position, fmt.Sprintf("an HTCJob of a submit file has at most %d jobs", maxJobs), "several submit files")
 					return nil
 				}
 				g.jobs, g.parts = append(g.jobs, v.job), append(g.parts, p)

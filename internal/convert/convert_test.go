@@ -156,7 +156,7 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 			"cannot: the double quote at the beginning is not closed"},
 		"a random number": {"executable = p.sh\narguments = $RANDOM_INTEGER(1,2)\nqueue\n",
 			"cannot: $RANDOM_INTEGER(1,2): the value would be drawn"},
-		"too many jobs": {"executable = p.sh\nqueue 100001\n", "cannot: an HTCJob has at most 100000 jobs"},
+		"too many jobs": {"executable = p.sh\nqueue 100001\n", "cannot: an HTCJob of a submit file has at most 100000 jobs"},
 		"too many jobs for anything": {"executable = p.sh\nqueue 2000000000\n",
 			"cannot: expected at most 5000000 jobs in all"},
 		"jobs that differ in all": {"executable = p.sh\nrequest_memory = $(Process)00\nqueue 60\n",

@@ -59,10 +59,10 @@ var applied = map[string]struct {
 	refusal string
 }{
 	"one job needs no number": {drop("queue"), ""},
-	"the largest queue":       {set("script.queue", int64(100_000)), ""},
+	"the largest queue":       {set("script.queue", int64(1_000_000)), ""},
 	"more than the largest queue": {
-		set("script.queue", int64(100_001)),
-		"spec.script.queue: Invalid value: 100001: spec.script.queue in body should be less than or equal to 100000",
+		set("script.queue", int64(1_000_001)),
+		"spec.script.queue: Invalid value: 1000001: spec.script.queue in body should be less than or equal to 1000000",
 	},
 	"a queue of none":            {set("script.queue", int64(0)), "should be greater than or equal to 1"},
 	"a queue in its older place": {set("queue", int64(3)), ""},

@@ -47,7 +47,15 @@ func (s Site) RenderSome(
 			}
 		}
 	}
-	d.Parallelism = atOnce(job.Spec, d.Queue, s.FactoryAbove)
+	d.Parallelism = AtOnce(job.Spec, d.Queue, s.FactoryAbove)
+	if d.Parallelism == 0 && d.Queue > mostInCluster {
+		return schedd.Sandbox{}, schedd.Refusal(
+			"queue %d is more than %d, and htcd makes factories only of HTCJobs with spec.parallelism here (--factory-above 0): "+
+				"set that, or make it several HTCJobs",
+			d.Queue,
+			mostInCluster,
+		)
+	}
 	if err := s.fitCredentials(credentials, d.Queue); err != nil {
 		return schedd.Sandbox{}, err
 	}
@@ -139,10 +147,13 @@ func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
 	return &c
 }
 
-// atOnce returns how many of an attempt's jobs a factory of HTCondor's may have in the queue at a time, 0 if they are
+// mostInCluster is how many jobs an attempt may have that is no factory: all of them are in the schedd's queue at once.
+const mostInCluster = 100_000
+
+// AtOnce returns how many of an attempt's jobs a factory of HTCondor's may have in the queue at a time, 0 if they are
 // sent as one cluster. More jobs than above are a factory, too, unless that is 0: the schedd has ads and directories
 // only for those that were made, and makes none while enough wait for a slot.
-func atOnce(spec v1alpha1.HTCJobSpec, jobs, above int) int {
+func AtOnce(spec v1alpha1.HTCJobSpec, jobs, above int) int {
 	switch {
 	case spec.Parallelism != nil:
 		return int(*spec.Parallelism)

@@ -25,8 +25,22 @@ func TestAnAttemptIsAFactoryByItsSpecOrItsSize(t *testing.T) {
 		"the spec says so":                      {new(int32(7)), 10, 1000, 7},
 		"and how many":                          {new(int32(7)), 100_000, 1000, 7},
 	} {
-		require.Equal(t, tc.want, atOnce(v1alpha1.HTCJobSpec{Parallelism: tc.spec}, tc.jobs, tc.above), name)
+		require.Equal(t, tc.want, AtOnce(v1alpha1.HTCJobSpec{Parallelism: tc.spec}, tc.jobs, tc.above), name)
 	}
+}
+
+func TestMoreJobsThanAQueueTakesAtOnceNeedAFactory(t *testing.T) {
+	job := &v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{
+		Script: v1alpha1.Script{
+			Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"},
+			Queue:   new(int32(100_001)),
+		},
+	}}
+	job.UID, job.Namespace, job.Name = "u-1", "default", "zero"
+	_, err := Site{}.RenderSome(job, pool.Pool{}, 1, nil, nil)
+	require.ErrorContains(t, err, "queue 100001 is more than 100000, and htcd makes factories only of HTCJobs with spec.parallelism here")
+	_, err = Site{FactoryAbove: 1000}.RenderSome(job, pool.Pool{}, 1, nil, nil)
+	require.NoError(t, err)
 }
 
 func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
