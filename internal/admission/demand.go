@@ -7,9 +7,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Demand is what an HTCJob asks for with all its jobs.
+// Demand is what an HTCJob asks for with all its jobs, or, where a factory makes them, with the first.
 type Demand struct {
 	Jobs   int
+	Made   int // how many a factory makes in all; 0: there is none
 	Cores  int // 0: not known
 	Memory int // MiB; 0: not known
 }
@@ -106,6 +107,31 @@ func (r Rules) RefuseRequest(d Demand) error {
 		}
 	}
 	return nil
+}
+
+// Share is how many jobs of a factory may be in HTCondor at a time, and how many of these may wait for a slot; 0: any
+// number.
+type Share struct{ Open, Idle int }
+
+// ShareOf returns what each of so many that share the limits may have beside so many other open jobs, where a job asks
+// for so much.
+func (r Rules) ShareOf(parties, others int, each Demand) (s Share) {
+	lower := func(to *int, most int, is bool) {
+		if most = max(1, most/parties); is && (*to == 0 || most < *to) {
+			*to = most
+		}
+	}
+	most, is := bound(r.Limits.MaxOpen)
+	lower(&s.Open, most-others, is)
+	most, is = bound(r.Limits.MaxOpenPerNamespace)
+	lower(&s.Open, most, is)
+	most = r.AtOnce(each)
+	lower(&s.Open, most, most > 0)
+	for _, limit := range []*int32{r.Limits.MaxIdle, r.mostIdle()} {
+		most, is := bound(limit)
+		lower(&s.Idle, most, is)
+	}
+	return s
 }
 
 // AtOnce returns how many jobs may be in use at a time of which each asks for so much, 0 for any number.

@@ -255,7 +255,6 @@ func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 
 // Refuse returns an error of kind schedd.Refused if an HTCJob can never be sent that asks for so much.
 func (r Rules) Refuse(d Demand) error {
-	jobs := d.Jobs
 	for _, l := range []struct {
 		limit *int32
 		name  string
@@ -268,6 +267,10 @@ func (r Rules) Refuse(d Demand) error {
 		{r.mostIdle(), "idlePercentOfRunning.max", "jobs that may wait for a slot"},
 		{r.Limits.NewPerMinute, "newPerMinute", "jobs that may be sent in a minute"},
 	} {
+		jobs := d.Jobs
+		if l.name == "maxQueue" {
+			jobs = max(jobs, d.Made)
+		}
 		if most, is := bound(l.limit); is && jobs > most {
 			return schedd.Refusal(
 				"queue %d is more than the %d %s %s (%s): make it several HTCJobs",
@@ -280,7 +283,7 @@ func (r Rules) Refuse(d Demand) error {
 		}
 	}
 	if err := r.RefuseRequest(d); err != nil {
-		return schedd.Refusal("queue %d %w: make it several HTCJobs, or ask for less", jobs, err)
+		return schedd.Refusal("queue %d %w: make it several HTCJobs, or ask for less", d.Jobs, err)
 	}
 	return nil
 }

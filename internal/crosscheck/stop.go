@@ -54,6 +54,17 @@ const ReasonStuck = "htcd: never completely spooled"
 // ReasonCancelled is the reason htcd gives for removing the jobs that a user has cancelled one by one.
 const ReasonCancelled = "htcd: cancelled by the annotation htc.cern.ch/cancel-procs"
 
+// UnmadeCancelled is the end of a job that its factory has not made when a user has cancelled it and its run is stopped.
+func UnmadeCancelled(at time.Time) ledger.Proc {
+	return ledger.Proc{
+		Status:  ledger.StatusFailed,
+		Reason:  ReasonRemoved,
+		Message: ReasonCancelled + "; HTCondor had not made this job",
+		Source:  FromHTCondor,
+		Changed: at,
+	}
+}
+
 // NeverRan reports whether a job left the queue because its files never arrived, whether the schedd or htcd removed it.
 func NeverRan(j schedd.Job) bool {
 	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, ReasonStuck)

@@ -70,11 +70,11 @@ func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint
 	return f.Schedd.Remove(ctx, id, constraint, reason)
 }
 
-func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
+func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error {
 	if err := f.fence.check(); err != nil {
 		return err
 	}
-	return f.Schedd.SetParallelism(ctx, id, t, cluster, n)
+	return f.Schedd.SetParallelism(ctx, id, t, cluster, n, idle)
 }
 
 func (f fencedSchedd) StopMaking(

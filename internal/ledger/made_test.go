@@ -100,6 +100,30 @@ func TestAFactoryOfManyJobsGetsItsRowsOneByOne(t *testing.T) {
 	}
 }
 
+func TestAFactoryThatIsOnItsWayUsesAPoolForOneJob(t *testing.T) {
+	l, _ := openTemp(t)
+	run := testRun("u1")
+	run.Factory, run.Procs, run.Pool, run.State = 50, 1000, "grid", Intent
+	other := testRun("u2")
+	other.Factory, other.Procs, other.Pool, other.Name = 50, 3, "grid", "other"
+	mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.InsertRun(run), tx.InsertRun(other)) })
+	mustRead(t, l, func(tx *Tx) error {
+		use, err := tx.PoolUse("grid")
+		require.NoError(t, err)
+		require.Len(t, use, 1)
+		require.Equal(t, 1, use[0].Open())
+		all, err := tx.PoolFactories("grid")
+		require.Equal(t, []PoolFactory{{"u2", 1, 0, 3}}, all)
+		return err
+	})
+	mustWrite(t, l, func(tx *Tx) error { return tx.AddMade(other, 3) })
+	mustRead(t, l, func(tx *Tx) error {
+		all, err := tx.PoolFactories("grid")
+		require.Equal(t, []PoolFactory{{"u2", 1, 3, 0}}, all)
+		return err
+	})
+}
+
 func countsOf(t *testing.T, l *Ledger) (c Counts) {
 	t.Helper()
 	mustRead(t, l, func(tx *Tx) (err error) {

@@ -6,8 +6,8 @@ import (
 )
 
 // PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in
-// HTCondor. An intent counts with all its procs. A proc of which only a callback has said that it has ended may run for
-// another second. Of a DAG only the nodes count that HTCondor has shown in its queue.
+// HTCondor. An intent counts with all its procs, or with one where a factory makes them. A proc of which only a
+// callback has said that it has ended may run for another second. Of a DAG only the nodes count that HTCondor has shown in its queue.
 type PoolUse struct {
 	Namespace, Collector, Schedd string
 
@@ -17,12 +17,15 @@ type PoolUse struct {
 	Ending              int // reported their end, which HTCondor has not confirmed; and those in any other state
 }
 
+// firstSent is how many jobs of a run count when it is sent: of those that a factory makes, the first.
+const firstSent = `iif(r.factory > 0, 1, r.procs)`
+
 // poolUse finds the runs of a pool by the index runs_pool, and a few rows of tallies for each.
 const poolUse = `SELECT r.namespace, r.collector, r.schedd, t.status, t.jobStatus, sum(t.n)
 	FROM runs r JOIN nodeTallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus > 0
 	WHERE r.kind = 'workflow' AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted'
 	GROUP BY 1, 2, 3, 4, 5
-	UNION ALL SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, r.procs))
+	UNION ALL SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, ` + firstSent + `))
 	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
 	WHERE r.` + ofHTCJobs + ` AND r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
 	GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`
@@ -86,7 +89,7 @@ const poolRequests = `SELECT r.namespace, s.effective, sum(t.n * (t.jobStatus = 
 	FROM runs r JOIN nodeTallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus NOT IN (0, 5)
 	JOIN steps s ON s.run = t.run AND s.step = t.step
 	WHERE r.kind = 'workflow' AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' GROUP BY 1, 2
-	UNION ALL SELECT r.namespace, r.effective, sum(coalesce(t.n * (t.jobStatus = 1), 0)), sum(coalesce(t.n, r.procs))
+	UNION ALL SELECT r.namespace, r.effective, sum(coalesce(t.n * (t.jobStatus = 1), 0)), sum(coalesce(t.n, ` + firstSent + `))
 	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus <> 5
 	WHERE r.` + ofHTCJobs + ` AND r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
 	GROUP BY 1, 2`
@@ -112,6 +115,30 @@ type Sent struct {
 	At    time.Time
 }
 
+// PoolFactory is a run of a pool whose jobs a factory makes.
+type PoolFactory struct {
+	UID      string
+	Attempt  int
+	Open     int // jobs that were made and have not ended
+	ToBeMade int
+}
+
+// PoolFactories lists those of a pool that are open.
+func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
+	err = tx.query(func(row scanner) error {
+		var f PoolFactory
+		err := row.Scan(&f.UID, &f.Attempt, &f.Open, &f.ToBeMade)
+		all = append(all, f)
+		return err
+	}, `SELECT r.uid, r.attempt, coalesce(sum(t.n * (t.status = 1)), 0), max(r.procs, r.jobs) - coalesce(sum(t.n), 0)
+		FROM runs r LEFT JOIN tallies t ON t.run = r.id
+		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)
+	if err != nil {
+		return nil, fmt.Errorf("list the factories of pool %q: %w", pool, err)
+	}
+	return all, nil
+}
+
 // SentSince lists the submissions after a time, oldest first. It reads every run, once for all pools: 100,000 take some
 // 60 ms.
 func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
@@ -125,7 +152,7 @@ func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
 		s.At = fromMillis(at)
 		all = append(all, s)
 		return nil
-	}, `SELECT pool, procs, submitted FROM runs WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
+	}, `SELECT pool, `+firstSent+`, submitted FROM runs r WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
 	if err != nil {
 		return nil, fmt.Errorf("list recent submissions: %w", err)
 	}

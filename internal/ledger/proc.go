@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"htc.cern.ch/htcd/internal/ledger/procset"
 )
 
 // Proc is one job of a run's cluster: one row of the public table htcjobs.
@@ -159,6 +161,20 @@ func (tx *Tx) EndUnmade(r Run, made int, as Proc) (more bool, err error) {
 	}
 	to := min(has+mostUnmade, r.Procs)
 	return to < r.Procs, tx.insertMade(r, has, to, as)
+}
+
+// EndApart gives those of a run's procs that have ended as one proc, and have these numbers, the reason and the message
+// of another.
+func (tx *Tx) EndApart(r Run, numbers procset.Set, was, as Proc) error {
+	for first, last := range numbers.Ranges() {
+		_, err := tx.exec(`UPDATE htcjobs SET reason = ?, message = ? WHERE run = `+runID+` AND proc BETWEEN ? AND ?
+			AND status = 7 AND reason = ? AND message = ?`,
+			as.Reason, as.Message, r.UID, r.Attempt, first, last, was.Reason, was.Message)
+		if err != nil {
+			return fmt.Errorf("reword the ends of procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
+		}
+	}
+	return nil
 }
 
 // rowsMade returns how many procs of a factory's cluster have rows: the first.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
@@ -45,8 +46,8 @@ var removeSignal = option{"remove_kill_sig", "SIGUSR1"}
 // hereMacro stands for the launcher's directory in a factory's submit description.
 const hereMacro = "$(htcd_here)/"
 
-// idleAtOnce is how many jobs of a factory wait for a slot at most.
-const idleAtOnce = 1000
+// IdleAtOnce is how many jobs of a factory wait for a slot at most.
+const IdleAtOnce = 1000
 
 // Factory is what the schedd has of one.
 type Factory struct {
@@ -97,18 +98,32 @@ func (d Description) manufactured(files []File, submit string) []File {
 // launcher returns the text of factory.sh, the launcher's executable.
 func (d Description) launcher() string {
 	return fmt.Sprintf(
-		"#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\ntag=%s\nmost=%d\nidle=%d\n%s%s",
+		"#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\ntag=%s\n%s%s%s",
 		d.Tag.Namespace,
 		d.Tag.Name,
 		shellQuote(
 			d.Tag.Constraint()+" && "+attrLauncher+" =!= true",
 		),
-		d.Parallelism,
-		min(d.Parallelism, idleAtOnce),
+		mostLines(d.Parallelism, min(d.Parallelism, IdleAtOnce)),
 		onHostBody,
 		factoryBody,
 	)
 }
+
+// AtMost is a sandbox whose factory has at most so many jobs in the queue at a time, and so many that wait for a slot.
+func (s Sandbox) AtMost(open, idle int) Sandbox {
+	s.Files = slices.Clone(s.Files)
+	for i, f := range s.Files {
+		if f.Name == fileLauncher {
+			head, rest, _ := strings.Cut(f.Content, mostLines(s.Factory, min(s.Factory, IdleAtOnce)))
+			s.Files[i].Content = head + mostLines(open, idle) + rest
+		}
+	}
+	s.Factory = open
+	return s
+}
+
+func mostLines(open, idle int) string { return fmt.Sprintf("most=%d\nidle=%d\n", open, idle) }
 
 // factory makes the submit description of a cluster that of a factory, which makes no jobs yet.
 func (d Description) factory(submit string) string {
@@ -255,8 +270,9 @@ func newFactory(ad classad.Ad) Factory {
 	return f
 }
 
-// SetParallelism changes how many jobs of a run's factory are there at a time. It is no error if the factory has gone.
-func (c *Client) SetParallelism(ctx context.Context, id Identity, t Tag, cluster, n int) error {
+// SetParallelism changes how many jobs of a run's factory are there at a time, and how many of these wait for a slot at
+// most. It is no error if the factory has gone.
+func (c *Client) SetParallelism(ctx context.Context, id Identity, t Tag, cluster, n, idle int) error {
 	_, err := c.editFactory(
 		ctx,
 		id,
@@ -265,7 +281,7 @@ func (c *Client) SetParallelism(ctx context.Context, id Identity, t Tag, cluster
 		"JobMaterializeLimit",
 		fmt.Sprint(n),
 		"JobMaterializeMaxIdle",
-		fmt.Sprint(min(n, idleAtOnce)),
+		fmt.Sprint(idle),
 	)
 	return err
 }

@@ -49,6 +49,10 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 		"transfer_input_files = $(htcd_here)/script, https://example.org/far, $(htcd_here)/.in/shared/, $(htcd_here)/.in/$(ProcId)/, $(htcd_here)/own/.own-$(ProcId)",
 	})
 	require.Subset(t, read("factory.sh"), []string{"most=1", "idle=1"})
+	fewer := s.AtMost(7, 5)
+	require.Equal(t, 7, fewer.Factory)
+	require.NoError(t, Stage(dir, fewer, "secret"))
+	require.Subset(t, read("factory.sh"), []string{"most=7", "idle=5"})
 	require.FileExists(t, dir+"/own.tgz")
 	require.NoFileExists(t, dir+"/.own-0")
 	require.NoFileExists(t, dir+"/token")

@@ -210,11 +210,11 @@ var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)
 // this, but not for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an
 // error if there are none.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
-	found, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
-	if err != nil || !found || !procs.Factory {
-		return err
+	if procs.Factory {
+		return c.Remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
 	}
-	return c.Remove(ctx, id, procs.Constraint()+" && "+attrFetched+" =?= true", "htcd: its output has been fetched")
+	_, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
+	return err
 }
 
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit

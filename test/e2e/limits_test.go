@@ -126,11 +126,11 @@ func TestLimitsOfIdleJobsCountJobs(t *testing.T) {
 	require.Equal(t, 1, p.sent("first"))
 	p.idle("next", trial.Queue(2))
 	p.waits("next", "PoolLimit", "1 of 2 jobs idle (limits.maxIdle), this HTCJob of 2 jobs is next")
-	p.idle("never", trial.Queue(10_000))
+	p.idle("never", trial.Queue(1000)) // of more, a factory makes two at a time
 	p.waits(
 		"never",
 		"Refused",
-		"queue 10000 is more than the 2 jobs that may wait for a slot in pool "+p.name+" (limits.maxIdle)",
+		"queue 1000 is more than the 2 jobs that may wait for a slot in pool "+p.name+" (limits.maxIdle)",
 	)
 	p.delete("first")
 	require.Equal(t, 2, p.sent("next"))

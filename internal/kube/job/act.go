@@ -97,7 +97,7 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 	case lifecycle.Cancel:
 		return c.cancel(ctx, job, s)
 	case lifecycle.Pace:
-		return c.pace(ctx, job, *s.Run)
+		return c.pace(ctx, s)
 	}
 	return nil
 }

@@ -8,8 +8,11 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -67,7 +70,71 @@ func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 
 // demandOf returns what a run of so many procs asks for.
 func demandOf(run ledger.Run, procs int) admission.Demand {
-	return admission.DemandOf(procs, pool.ReadEffective(run.Pool, run.Effective))
+	d := admission.DemandOf(schedd.Sends(procs, run.Factory), pool.ReadEffective(run.Pool, run.Effective))
+	if run.Factory > 0 {
+		d.Made = procs
+	}
+	return d
+}
+
+// presumed is the demand of an HTCJob of which no attempt is known yet.
+func (c *Controller) presumed(job *v1alpha1.HTCJob) admission.Demand {
+	n := job.Queue()
+	if n > 0 && site.AtOnce(job.Spec, n, c.Site.FactoryAbove) > 0 {
+		return admission.Demand{Jobs: 1, Made: n}
+	}
+	return admission.Demand{Jobs: n}
+}
+
+// share returns what a run's pool leaves to its factory: the same to each factory of the pool, and as much as that to
+// all HTCJobs that wait.
+func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, error) {
+	rules := c.rules(run.Pool)
+	if rules.None() {
+		return lifecycle.AtOnce{}, nil
+	}
+	factories, err := tx.PoolFactories(run.Pool)
+	if err != nil {
+		return lifecycle.AtOnce{}, err
+	}
+	use, err := tx.PoolUse(run.Pool)
+	if err != nil {
+		return lifecycle.AtOnce{}, err
+	}
+	parties, others := 1, 0
+	for _, at := range use {
+		others += at.Open()
+	}
+	for _, f := range factories {
+		others -= f.Open
+		if f.ToBeMade > 0 && f.UID != run.UID {
+			parties++
+		}
+	}
+	if c.admission.Awaited(run.Pool) {
+		parties++
+	}
+	return lifecycle.AtOnce(rules.ShareOf(parties, max(others, 0), demandOf(run, 1))), nil
+}
+
+// atMost gives a sandbox's factory what its pool leaves to it.
+func (c *Controller) atMost(
+	ctx context.Context,
+	job *v1alpha1.HTCJob,
+	run ledger.Run,
+	sandbox schedd.Sandbox,
+) (schedd.Sandbox, error) {
+	if sandbox.Factory == 0 {
+		return sandbox, nil
+	}
+	run.Procs, run.Factory = sandbox.Procs, sandbox.Factory
+	s := lifecycle.Situation{Job: job, Run: &run}
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		s.Pool, err = c.share(tx, run)
+		return err
+	})
+	now := s.Parallelism()
+	return sandbox.AtMost(now.Open, now.Idle), err
 }
 
 // inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it
@@ -76,7 +143,7 @@ func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Po
 	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
 		return nil
 	}
-	return c.admission.Ask(ctx, p.Name, waiter(job, admission.Demand{Jobs: job.Queue()}))
+	return c.admission.Ask(ctx, p.Name, waiter(job, c.presumed(job)))
 }
 
 func waiter(job *v1alpha1.HTCJob, d admission.Demand) admission.Waiter {
@@ -99,7 +166,7 @@ func (c *Controller) recallLine() {
 			continue
 		}
 		if p, err := pool.Choose(job, c.Pools); err == nil {
-			c.admission.Recall(p.Name, waiter(job, admission.Demand{Jobs: job.Queue()}))
+			c.admission.Recall(p.Name, waiter(job, c.presumed(job)))
 		}
 	}
 }

@@ -85,9 +85,9 @@ func (c *Controller) launched(
 }
 
 // stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made
-// are not run. A factory that has gone, or that these credentials may not stop, is left to the removal and to the
-// cross-check.
-func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
+// are not run, and are cancelled where a user had asked for that. A factory that has gone, or that these credentials
+// may not stop, is left to the removal and to the cross-check.
+func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	made, there := 0, false
 	for _, id := range senders {
@@ -101,10 +101,14 @@ func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
 	if err != nil {
 		return fmt.Errorf("have HTCondor make no more jobs of attempt %d: %w", run.Attempt, err)
 	}
+	cancelled, _ := lifecycle.Cancels(job, &run)
+	stopped := crosscheck.Unmade(run.Stop, c.Now())
 	for more := there; more && err == nil; {
 		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-			more, err = tx.EndUnmade(run, made, crosscheck.Unmade(run.Stop, c.Now()))
-			return err
+			if more, err = tx.EndUnmade(run, made, stopped); err != nil {
+				return err
+			}
+			return tx.EndApart(run, cancelled, stopped, crosscheck.UnmadeCancelled(c.Now()))
 		})
 	}
 	if err != nil {
@@ -113,25 +117,25 @@ func (c *Controller) stopMaking(ctx context.Context, run ledger.Run) error {
 	return nil
 }
 
-// pace tells HTCondor what spec.parallelism has become.
-func (c *Controller) pace(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	n := lifecycle.Paces(job, run)
+// pace tells HTCondor what spec.parallelism, or what the pool leaves, has become.
+func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
+	run, now := *s.Run, s.Parallelism()
+	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	for _, id := range senders {
-		err = errors.Join(
-			err,
-			c.sender.Schedd.SetParallelism(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n),
-		)
+		err = errors.Join(err, c.sender.Schedd.SetParallelism(ctx, id, tag, run.Cluster, now.Open, now.Idle))
 	}
 	if err != nil {
-		return fmt.Errorf("tell HTCondor that %d jobs of attempt %d may be there at a time: %w", n, run.Attempt, err)
+		return fmt.Errorf(
+			"tell HTCondor that %d jobs of attempt %d may be there at a time: %w", now.Open, run.Attempt, err)
 	}
+	c.Memory.Change(run.Namespace+"/"+run.Name, func(r *record) { r.Kind.idle = now.Idle })
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		now, err := tx.Run(run.UID, run.Attempt)
-		if err != nil || now.Factory == 0 {
+		there, err := tx.Run(run.UID, run.Attempt)
+		if err != nil || there.Factory == 0 {
 			return err
 		}
-		now.Factory = n
-		return tx.UpdateRun(now)
+		there.Factory = now.Open
+		return tx.UpdateRun(there)
 	})
 }

@@ -92,6 +92,16 @@ func TestJobsAreMadeAsOthersEnd(t *testing.T) {
 	require.True(t, w.run("one").Confirmed)
 }
 
+func TestHTCondorIsAskedWhenAQuarterOfAFactorysJobsHasEnded(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	for atOnce, quarter := range map[int]int{1: 1, 8: 2, 100_000: 250} {
+		for n := range 3 * quarter {
+			require.Equal(t, (n+1)%quarter == 0, w.toldMany("default/one", atOnce))
+		}
+	}
+}
+
 func TestParallelismIsEditedWhileTheJobsRun(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(20)
@@ -186,6 +196,50 @@ func TestASuspensionEndsTheJobsThatWereNotMade(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase, status.Message)
 	require.EqualValues(t, 5, status.Succeeded)
 	require.Equal(t, "1-4", status.Partial.Procs)
+}
+
+func TestJobsThatWereCancelledBeforeTheyWereMadeDoNotRunAfterASuspension(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	w.cancelProcs("one", "1/3-4")
+	w.suspend("one", true)
+	w.later(2 * time.Second)
+	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
+	require.EqualValues(t, 2, w.job("one").Status.Failed)
+	w.suspend("one", false)
+	w.later(time.Minute)
+	w.schedd.HandOver(3)
+	for range 3 {
+		w.later(10 * time.Second)
+	}
+	w.inTurn()
+	status := w.job("one").Status
+	require.Equal(t, "0-2", status.Partial.Procs)
+	require.EqualValues(t, 3, status.Succeeded)
+	require.Contains(t, status.Failures[0].Message, "cancelled by the annotation")
+}
+
+func TestAFactoryLeavesHalfOfItsPoolToThoseThatWait(t *testing.T) {
+	w := newWorldWithOutput(t, withPools(cluster{"grid": {Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(8))}}}))
+	w.apply(htcjob("one", inGrid, queueOf(1000), atOnce(500)))
+	require.Equal(t, 2, w.schedd.HandOver(1))
+	w.later(10 * time.Second)
+	w.crosscheck()
+	require.EqualValues(t, 8, w.job("one").Status.Idle)
+	require.EqualValues(t, 8, w.job("one").Status.Parallelism)
+
+	small := w.apply(htcjob("two", inGrid, queueOf(3)))
+	require.Equal(t, "PoolLimit", small.Status.Reason, small.Status.Message)
+	w.crosscheck()
+	require.EqualValues(t, 4, w.job("one").Status.Parallelism)
+	for proc := range 4 {
+		w.schedd.Complete(2, proc, 0)
+	}
+	w.crosscheck()
+	w.later(time.Minute)
+	require.NotEmpty(t, w.job("two").Status.JobID, w.job("two").Status.Message)
+	w.crosscheck()
+	require.EqualValues(t, 5, w.job("one").Status.Parallelism, "nobody waits any more")
 }
 
 func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {

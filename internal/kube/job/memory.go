@@ -1,8 +1,11 @@
 package job
 
 import (
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // record is what is known of an HTCJob besides the ledger.
@@ -11,6 +14,8 @@ type record = reconciler.Record[remembered]
 // remembered is the part of it that only HTCJobs have.
 type remembered struct {
 	logs *lifecycle.LogsOutcome // of the last try to leave its Pod
+	idle int                    // its factory's jobs that may wait for a slot, as HTCondor was told; 0: as it was sent
+	told int                    // ends of its factory's jobs since HTCondor was asked because of such
 }
 
 // tried records the outcome of a try to leave a Pod and reports whether it differs from the previous one; nil forgets
@@ -21,4 +26,24 @@ func (c *Controller) tried(key string, outcome *lifecycle.LogsOutcome) (news boo
 		r.Kind.logs = outcome
 	})
 	return news
+}
+
+// idleTold returns how many jobs of a run's factory may wait for a slot, as far as is known.
+func (c *Controller) idleTold(job *v1alpha1.HTCJob, run ledger.Run) int {
+	if n := c.Memory.Of(job.Namespace + "/" + job.Name).Kind.idle; n > 0 {
+		return n
+	}
+	return min(run.Factory, schedd.IdleAtOnce)
+}
+
+// toldMany counts the end of a factory's job and reports whether HTCondor is to be asked: until it has confirmed them,
+// the jobs stay in the queue, and no others are made in their places.
+func (c *Controller) toldMany(key string, atOnce int) (many bool) {
+	c.Memory.Change(key, func(r *record) {
+		r.Kind.told++
+		if many = r.Kind.told >= max(1, min(atOnce, schedd.IdleAtOnce)/4); many {
+			r.Kind.told = 0
+		}
+	})
+	return many
 }

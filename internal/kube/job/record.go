@@ -14,10 +14,10 @@ import (
 // Record stores a job's own report of its start or its end. It returns nil only when the ledger has it durably. It
 // implements notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
-	var uid, pool string
+	var run ledger.Run
 	var check, over bool
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		uid, check, over = "", false, false
+		run, check, over = ledger.Run{}, false, false
 		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID, tokenHash)
 		if errors.Is(err, ledger.ErrNotFound) {
 			return c.unknownJob(tx, callback, tokenHash)
@@ -25,8 +25,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		if err != nil {
 			return err
 		}
-		run, err := tx.Run(proc.UID, proc.Attempt)
-		if err != nil {
+		if run, err = tx.Run(proc.UID, proc.Attempt); err != nil {
 			return err
 		}
 		if !notify.Match(run.TokenHash, tokenHash) {
@@ -36,7 +35,6 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			}
 			return notify.ErrForbidden
 		}
-		uid, pool = run.UID, run.Pool
 		if callback.Started {
 			_, err := crosscheck.ObserveRow(tx, run, proc, crosscheck.Start(c.Now()))
 			return err
@@ -58,15 +56,15 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		return err
 	}
 	if check {
-		c.checks.AddAfter(uid, reconciler.FirstRetry)
+		c.checks.AddAfter(run.UID, reconciler.FirstRetry)
 		return nil
 	}
+	key := callback.Namespace + "/" + callback.Name
 	// Output is fetched, and room made for others, once HTCondor says that the job has ended.
-	if over || !callback.Started && c.admission.Awaited(pool) {
-		c.checks.AddAfter(uid, reconciler.FirstRetry)
+	if over || !callback.Started && (c.admission.Awaited(run.Pool) || run.Factory > 0 && c.toldMany(key, run.Factory)) {
+		c.checks.AddAfter(run.UID, reconciler.FirstRetry)
 	}
 	// Counts are written once a second; more syncs in between would be useless.
-	key := callback.Namespace + "/" + callback.Name
 	if over {
 		c.Ended.Add(key)
 	} else {

@@ -249,6 +249,9 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := c.Site.Tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	if sandbox, err = c.atMost(ctx, job, fresh, sandbox); err != nil {
+		return err
+	}
 	fresh.Factory = sandbox.Factory
 	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
 	if fresh.Sent != "" {

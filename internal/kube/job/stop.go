@@ -61,7 +61,7 @@ func (c *Controller) stop(
 		}
 	}
 	if run.Factory > 0 && s.Counts.Waiting > 0 { // else all were made, or it has been told
-		if err := c.stopMaking(ctx, run); err != nil {
+		if err := c.stopMaking(ctx, job, run); err != nil {
 			return err
 		}
 	}

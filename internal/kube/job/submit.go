@@ -42,11 +42,13 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	}
 	points, sandbox, err := c.prepare(ctx, job, p, attempt, some.base, some.numbers)
 	run := some.of(p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests)))
+	asked := run
+	asked.Factory = sandbox.Factory
 	if err == nil {
-		err = c.rules(p.Name).Refuse(demandOf(run, sandbox.Procs))
+		err = c.rules(p.Name).Refuse(demandOf(asked, sandbox.Procs))
 	}
 	if err == nil {
-		err = c.rules(p.Name).RefuseUncounted(demandOf(run, sandbox.Procs))
+		err = c.rules(p.Name).RefuseUncounted(demandOf(asked, sandbox.Procs))
 	}
 	if err != nil {
 		return c.refuse(ctx, run, err)
@@ -73,6 +75,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		return c.recover(ctx, job, nil, attempt, some)
 	}
 	run = t.Of(run)
+	if sandbox, err = c.atMost(ctx, job, run, sandbox); err != nil {
+		return err
+	}
 	tokens, hash := c.Site.Tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory = hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
 	if err := c.admit(ctx, job, run); err != nil {
@@ -225,7 +230,7 @@ func (c *Controller) recordCluster(
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
-	c.admission.Sent(run.Pool, run.Procs, run.Submitted)
+	c.admission.Sent(run.Pool, schedd.Sends(run.Procs, run.Factory), run.Submitted)
 	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
 		if !run.Restored || run.Factory > 0 {
 			return nil

@@ -150,6 +150,12 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
 			return err
 		}
+		if run.Factory > 0 && s.Counts.Waiting > 0 {
+			if s.Pool, err = c.share(tx, *run); err != nil {
+				return err
+			}
+			s.Idle = c.idleTold(job, *run)
+		}
 		if s.Counts.Failed > 0 {
 			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures, Besides: lifecycle.Apart(run)}
 			if s.Failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {

@@ -59,8 +59,8 @@ func (p *pools) Factories(
 	return p.at[id.Endpoint].Factories(ctx, id, constraint, fn)
 }
 
-func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
-	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n)
+func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error {
+	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n, idle)
 }
 
 func (p *pools) StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (int, bool, error) {

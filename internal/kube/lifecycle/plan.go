@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Situation is everything known about one HTCJob when a decision is made.
@@ -24,6 +25,9 @@ type Situation struct {
 	Released bool           // our finalizer was removed from this version of it: the cache does not show that yet
 	Orphans  bool           // the ledger has runs of an older object of this name
 	Unwanted procset.Set    // open procs that are to be removed: see Cancels
+
+	Pool AtOnce // what its pool leaves to a factory; 0: any number
+	Idle int    // how many of a factory's jobs may wait for a slot, as HTCondor was last told
 
 	Unasked   bool               // whether the ledger or the status knows the newest run only HTCondor can say: see Whose
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
@@ -110,7 +114,7 @@ func Plan(s Situation) Decision {
 	case early != "":
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
 	// Before any is cancelled: else HTCondor makes others in their places though fewer are wanted.
-	case at == active && Paces(job, *run) > 0:
+	case at == active && s.Paces():
 		return Decision{Action: Pace, Attempt: run.Attempt, Again: deadline(s)}
 	case (at == active || at == draining) && s.Unwanted.Len() > 0:
 		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
@@ -122,17 +126,32 @@ func Plan(s Situation) Decision {
 	return Decision{Action: Rest, Again: Expiry(s)}
 }
 
-// Paces returns what spec.parallelism has become since HTCondor was told, 0 if it has not changed. It is only for an
-// attempt that was sent with one.
-func Paces(job *v1alpha1.HTCJob, run ledger.Run) int {
-	most := run.Procs
-	if n := job.Spec.Parallelism; n != nil {
-		most = int(*n)
+// AtOnce is how many jobs of a factory may be in HTCondor at a time, and how many of these may wait for a slot.
+type AtOnce struct{ Open, Idle int }
+
+// Parallelism returns what a factory's jobs may be now, by spec.parallelism and the pool.
+func (s Situation) Parallelism() AtOnce {
+	now := AtOnce{s.Run.Procs, schedd.IdleAtOnce}
+	if n := s.Job.Spec.Parallelism; n != nil {
+		now.Open = int(*n)
 	}
-	if run.Factory == 0 || most == run.Factory {
-		return 0
+	if s.Pool.Open > 0 {
+		now.Open = min(now.Open, s.Pool.Open)
 	}
-	return most
+	if s.Pool.Idle > 0 {
+		now.Idle = s.Pool.Idle
+	}
+	now.Idle = min(now.Idle, now.Open, schedd.IdleAtOnce)
+	return now
+}
+
+// Paces reports whether what a factory's jobs may be has changed since HTCondor was told.
+func (s Situation) Paces() bool {
+	if s.Run.Factory == 0 || s.Counts.Waiting == 0 {
+		return false
+	}
+	now := s.Parallelism()
+	return now.Open != s.Run.Factory || now.Idle != s.Idle
 }
 
 // restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being

@@ -78,7 +78,7 @@ func TestPlan(t *testing.T) {
 		"at its deadline it is stopped":                           {Situation{Job: htcjob("a", deadlineOf(5)), Run: sentAs(htcjob("a")), Counts: active, Now: time.Unix(105, 0)}, Decision{Action: Stop, Attempt: 1, Reason: crosscheck.StopDeadline, Message: "5 seconds have passed since the submission (spec.activeDeadlineSeconds)"}},
 		"and until HTCondor has confirmed it":                     {Situation{Job: htcjob("a"), Run: stopped(crosscheck.StopDeadline, false)}, Decision{Action: Stop, Attempt: 1, Reason: crosscheck.StopDeadline}},
 		"what was stopped at its deadline rests":                  {Situation{Job: htcjob("a"), Run: stopped(crosscheck.StopDeadline, true)}, Decision{Action: Rest}},
-		"fewer at once are made before any is cancelled":          {Situation{Job: htcjob("a", paced), Run: made(5), Counts: active, Unwanted: unwanted}, Decision{Action: Pace, Attempt: 1}},
+		"fewer at once are made before any is cancelled":          {Situation{Job: htcjob("a", paced), Run: made(5), Counts: ledger.Counts{Active: 9, Waiting: 4}, Unwanted: unwanted}, Decision{Action: Pace, Attempt: 1}},
 		"then what is cancelled is removed":                       {Situation{Job: htcjob("a", paced), Run: made(2), Counts: active, Unwanted: unwanted}, Decision{Action: Cancel, Attempt: 1}},
 		"a deleted one that others hold back is none of ours":     {Situation{Job: htcjob("a", deleted)}, Decision{Action: Rest}},
 	} {

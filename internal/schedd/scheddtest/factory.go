@@ -120,7 +120,7 @@ func (s *Schedd) Factories(
 }
 
 // SetParallelism changes how many jobs of a factory are there at a time.
-func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster, n int) error {
+func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster, n, _ int) error {
 	if f := s.call(ctx, SetParallelism); f.Err != nil {
 		return f.Err
 	}

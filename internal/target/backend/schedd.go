@@ -23,7 +23,7 @@ type Schedd interface {
 	// Factories tells of what makes the jobs of runs; SetParallelism changes how many of one are there at a time, and
 	// after StopMaking there are no more than those that it counts.
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
-	SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+	SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error
 	StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (made int, there bool, err error)
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
