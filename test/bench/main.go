@@ -137,6 +137,8 @@ var rows = []row{
 	{"output", 1000, true, outputs},
 	{"workflow", 1000, true, workflow},
 	{"nodes", 100_000, true, manyNodes},
+	{"factory", 100_000, true, factory},
+	{"made", 1000, true, made},
 }
 
 func rowNames() []string {

@@ -185,6 +185,16 @@ func (c *course) see(w *v1alpha1.HTCWorkflow, after time.Duration) {
 	}
 }
 
+// inContainer is an executable that runs the file script in the container of all rows, and does nothing else.
+func (p *place) inContainer() string {
+	return fmt.Sprintf(
+		"#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n"+
+			"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n"+
+			"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" docker://127.0.0.1:%d/centos bash ./script\n",
+		p.world.Ports.Registry,
+	)
+}
+
 // byDAGMan sends the same DAG by hand and waits until it has left the queue.
 func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 	dir, err := p.dir("robot", "dag")
@@ -192,13 +202,8 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 		return 0, err
 	}
 	files := map[string]string{
-		"node.sh": fmt.Sprintf(
-			"#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n"+
-				"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n"+
-				"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" docker://127.0.0.1:%d/centos bash ./script\n",
-			p.world.Ports.Registry,
-		),
-		"script": "echo done\n",
+		"node.sh": p.inContainer(),
+		"script":  "echo done\n",
 		"node.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
 			"output = $(n).out\nerror = $(n).err\nnotification = Never\nqueue\n",
 		"flow.config": "DAGMAN_USER_LOG_SCAN_INTERVAL = 1\nDAGMAN_QUEUE_UPDATE_INTERVAL = 5\nDAGMAN_SUBMIT_DEPTH_FIRST = True\n",
