@@ -442,6 +442,11 @@ func (in *HTCJobSpec) DeepCopyInto(out *HTCJobSpec) {
 		*out = new(Checkpoint)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Nodes != nil {
+		in, out := &in.Nodes, &out.Nodes
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Parallelism != nil {
 		in, out := &in.Parallelism, &out.Parallelism
 		*out = new(int32)

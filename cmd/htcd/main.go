@@ -74,7 +74,7 @@ func rootCommand(name string, environ []string) *cobra.Command {
 	} else {
 		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
 		root.AddCommand(grouped("users", append(plugin.Commands(), syncsecret.Command())...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), program.ArgoPlugin(), program.Ports(), backupCommand(environ), restoreCommand(environ), feedCommand(environ), program.Send(), program.Pull(), program.Print(), program.Relay())...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), program.ArgoPlugin(), program.Ports(), backupCommand(environ), restoreCommand(environ), feedCommand(environ), program.Send(), program.Pull(), program.Print(), program.Relay(), program.Multinode())...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	return root

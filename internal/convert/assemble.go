@@ -71,11 +71,39 @@ func (a *assembly) make() {
 	a.inputs()
 	a.outputs()
 	a.landing()
+	a.onNodes()
 	run := strings.TrimRight(program+arguments, " ") + stdin
 	if a.g.shape.Joined {
 		run += " 2>&1"
 	}
 	a.spec.Script.Source = strings.Join(append(a.before, a.runs(run)...), "\n") + "\n"
+}
+
+// onNodes writes as htcd does what has the number of a node in it.
+func (a *assembly) onNodes() {
+	if a.spec.Nodes == nil {
+		return
+	}
+	if len(a.g.jobs) > 1 || a.c.counted == nodes {
+		a.lose("an HTCJob of several machines is a single job, and a step's jobs have one machine each",
+			"an HTCJob for each", "machine_count", "node_count")
+		a.c.refused = true
+	}
+	for i, word := range a.spec.Script.Args {
+		a.spec.Script.Args[i] = strings.ReplaceAll(word, submitfile.Node, "{{node}}")
+	}
+	for _, v := range a.g.parts[0].env {
+		if strings.Contains(v.Value, submitfile.Node) {
+			a.lose("a node's number is no part of the environment", "HTC_NODE, which each node has", "environment", "env")
+		}
+	}
+	if l := a.spec.Landing; l != nil { // of node 0, which has what all print
+		l.Stdout, l.Stderr = onFirst(l.Stdout), onFirst(l.Stderr)
+	}
+}
+
+func onFirst(place v1alpha1.LandingPlace) v1alpha1.LandingPlace {
+	return v1alpha1.LandingPlace(strings.ReplaceAll(string(place), submitfile.Node, "0"))
 }
 
 // runs are the lines that run the program. Where HTCondor brings back what is new, inputs with other names are removed,
@@ -449,7 +477,7 @@ func (a *assembly) arguments() string {
 const maxArgs = 1000
 
 // placeRE matches what htcd would replace in an argument.
-var placeRE = regexp.MustCompile(`\{\{(item\.|proc\}\})`)
+var placeRE = regexp.MustCompile(`\{\{(item\.|(proc|node)\}\})`)
 
 // meansMore reports whether htcd would not take the words of some job as they are.
 func (a *assembly) meansMore() bool {

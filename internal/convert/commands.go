@@ -44,11 +44,6 @@ var aliases = map[string]string{
 	"project_name":         "batch_project",
 }
 
-// What several commands come to.
-var (
-	oneMachine = cannot("jobs have one machine each", "request_cpus, for more processes on one machine")
-)
-
 // rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from
 // job to job are in parts.
 var rules = map[string]rule{
@@ -84,8 +79,8 @@ var rules = map[string]rule{
 	"transfer_checkpoint_files": checkpointFiles,
 	"checkpoint_destination": cannot("checkpoints are kept in the schedd's spool",
 		"transfer_checkpoint_files alone"),
-	"machine_count": oneMachine,
-	"node_count":    oneMachine,
+	"machine_count": machineCount,
+	"node_count":    machineCount,
 	"notify_user": cannot("mail goes to the owner of the pool's account",
 		"htcd submit --watch, in a script that sends the mail"),
 	"accounting_group_user": cannot("jobs run as the pool's account",
@@ -201,7 +196,8 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Moot, "the attribute is absent without it, too", "", "")
 		return
 	case lower == "parallelshutdownpolicy":
-		v.say(by, Cannot, "jobs have one machine each", "request_cpus, for more processes on one machine", "")
+		v.say(by, Cannot, "the job ends with the program of node 0, or with the first that fails",
+			"a program that waits on node 0 for those of the others", "")
 		return
 	}
 	v.runTimeOf(lower, value)
@@ -243,14 +239,34 @@ func universe(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Taken, "each job runs in a container", "", "")
 	case "vanilla", "container", "5":
 		v.say(by, Moot, "each job runs in a container", "", "")
-	case "parallel", "mpi":
-		v.refuse(by, "jobs of several machines (universe = "+lower+") are not supported",
-			"condor_submit itself, or one machine with more request_cpus")
+	case "parallel":
+		v.say(by, Taken, "the program runs in a container on each machine; node 0 has what all print (docs/multinode.md)", "",
+			"spec.nodes")
 	default:
 		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool",
 			"condor_submit itself; an HTCPool (spec.pool) chooses another pool")
 	}
 }
+
+// machineCount is what the parallel universe asks for. In others condor_submit takes it as request_cpus.
+func machineCount(v *view, value string, by *submitfile.Statement) {
+	universe, _ := v.value("universe")
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case !strings.EqualFold(universe, "parallel"):
+		v.say(by, Cannot, "it is for universe = parallel", "request_cpus, for more processes on one machine", "")
+	case err != nil || n < 1 || n > mostNodes:
+		v.refuse(by, fmt.Sprintf("%q is no number of machines from 1 to %d", value, mostNodes), "such a number")
+	case n == 1:
+		v.say(by, Taken, "a job of one machine is an ordinary one", "", "")
+	default:
+		v.shape.Spec.Nodes = new(int32(n)) // #nosec G115 -- as bounded
+		v.say(by, Taken, "", "", "spec.nodes")
+	}
+}
+
+// mostNodes is that of the API.
+const mostNodes = 256
 
 func executable(v *view, value string, by *submitfile.Statement) {
 	v.shape.Executable = value

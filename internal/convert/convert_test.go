@@ -86,7 +86,7 @@ func accepted(t *testing.T, job v1alpha1.HTCJob) {
 	job.Namespace, job.UID = "ns", "u-1"
 	points, err := site.InlineItems(&job)
 	require.NoError(t, err)
-	_, err = site.Site{AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, points)
+	_, err = site.Site{Program: "/usr/bin/htcd", AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, points)
 	require.NoError(t, err)
 }
 
@@ -143,8 +143,10 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a grid job": {"universe = grid\nexecutable = p.sh\nqueue\n",
 			"job.sub:1: universe = grid\n    cannot: htcd runs jobs of the vanilla"},
-		"a job of several machines": {"universe = parallel\nmachine_count = 3\nexecutable = p.sh\nqueue\n",
-			"cannot: jobs of several machines"},
+		"several jobs of several machines": {"universe = parallel\nmachine_count = 3\nexecutable = p.sh\nqueue 2\n",
+			"cannot: an HTCJob of several machines is a single job"},
+		"a job of too many machines": {"universe = parallel\nmachine_count = 257\nexecutable = p.sh\nqueue\n",
+			`cannot: "257" is no number of machines from 1 to 256`},
 		"no job": {"executable = p.sh\nqueue 0\n",
 			"cannot: there is no queue statement that makes a job"},
 		"no executable": {"arguments = x\nqueue\n", "cannot: there is no executable"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -93,10 +94,14 @@ func (o Options) Site() (site.Site, error) {
 	if err != nil {
 		return site.Site{}, fmt.Errorf("--allow-registries: %w", err)
 	}
+	program, err := os.Executable()
+	if err != nil {
+		return site.Site{}, err
+	}
 	accounts := o.accounts()
 	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
-		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
+		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, Program: program, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
 		Policy: backend.Policy{
 			Collector:   o.Collector,

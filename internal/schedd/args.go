@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// argumentRE matches what is replaced in an argument: the value of a variable that only this job has, its number, and
-// its cluster.
-var argumentRE = regexp.MustCompile(`\{\{(?:item\.([A-Za-z_][A-Za-z0-9_]*)|proc|cluster)\}\}`)
+// argumentRE matches what is replaced in an argument: the value of a variable that only this job has, its number, its
+// cluster, and the number of the node.
+var argumentRE = regexp.MustCompile(`\{\{(?:item\.([A-Za-z_][A-Za-z0-9_]*)|proc|cluster|node)\}\}`)
 
 const (
 	maxArgs      = 1000
@@ -97,6 +97,8 @@ func shellWord(text string) string {
 			b.WriteString(`"$(item ` + text[m[2]:m[3]] + `)"`)
 		case name == "{{proc}}":
 			b.WriteString(`"$proc"`)
+		case name == "{{node}}":
+			b.WriteString(`"${rank:-0}"`)
 		default:
 			b.WriteString(`"$cluster"`)
 		}

@@ -181,7 +181,7 @@ type Requests struct {
 	Deadlines
 }
 
-// requests returns those of a completed description.
+// requests returns those of a completed description, on all nodes together.
 func (d Description) requests(options []option) Requests {
 	number := func(key string, most float64) int64 {
 		text, _ := value(options, key)
@@ -191,9 +191,10 @@ func (d Description) requests(options []option) Requests {
 		}
 		return int64(math.Ceil(n))
 	}
+	nodes := int64(max(d.Nodes, 1))
 	r := Requests{
-		CPUs: number("request_cpus", mostCount), GPUs: number("request_gpus", mostCount),
-		Memory: number("request_memory", mostMemory), Disk: number("request_disk", mostDisk),
+		CPUs: nodes * number("request_cpus", mostCount), GPUs: nodes * number("request_gpus", mostCount),
+		Memory: nodes * number("request_memory", mostMemory), Disk: nodes * number("request_disk", mostDisk),
 		Deadlines: d.JobOptions.Deadlines,
 	}
 	if text, there := value(options, "max_retries"); there {

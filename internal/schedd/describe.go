@@ -17,6 +17,9 @@ type Description struct {
 	// cluster.
 	Parallelism int
 
+	// Nodes is on how many machines a job runs at once; 0: on one, by itself.
+	Nodes int
+
 	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	Attributes []string // patterns of further +Attributes that it allows
@@ -115,6 +118,9 @@ func (d Description) check() error {
 		return refused("spec.parallelism: expected 1 or more, found %d", d.Parallelism)
 	case d.Queue < 1:
 		return refused("queue %d: expected 1 or more", d.Queue)
+	}
+	if err := d.checkNodes(); err != nil {
+		return err
 	}
 	if err := oneLine("name", d.BatchName); err != nil {
 		return err

@@ -17,6 +17,7 @@ var owned = map[string]string{
 	"max_transfer_output_mb": "how much a job may leave behind is the site's choice (--max-output)",
 	"initialdir":             "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",
 	"hold": "write spec.suspend: true, and false when the jobs are to run", "max_materialize": "write spec.parallelism", "max_idle": "write spec.parallelism",
+	"machine_count": toNodes, "node_count": toNodes,
 	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
 	"checkpoint_exit_code": toCheckpoint, "transfer_checkpoint_files": toCheckpoint,
 	"should_transfer_files":   "htcd always transfers files",
@@ -35,6 +36,7 @@ const (
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
 	toCheckpoint = "write spec.checkpoint: its exitCode, and files, which HTCondor keeps in the schedd's spool"
+	toNodes      = "write spec.nodes: on how many machines a job runs at once (docs/multinode.md)"
 	toFollow     = "leave it out: htcd logs shows the output of jobs that run"
 )
 

@@ -20,7 +20,8 @@ type Sandbox struct {
 	// others.
 	Factory int
 
-	Requests Requests // what the jobs ask for in the end
+	Nodes    int      // of a job; 0: it has one machine
+	Requests Requests // what the jobs ask for in the end, on all nodes together
 
 	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than
 	// 0: then only HTCondor knows how the job ended, and a callback reports only one execution.
@@ -98,6 +99,7 @@ func (d Description) Render() (Sandbox, error) {
 		Files:    files,
 		Procs:    d.Queue,
 		Factory:  d.Parallelism,
+		Nodes:    d.Nodes,
 		Requests: d.requests(asked),
 		Deferred: d.deferred(options),
 	}, nil
@@ -184,7 +186,7 @@ type vanilla struct {
 
 // lines writes a submit description.
 func (d Description) lines(v vanilla) string {
-	all := append([]option{{"universe", "vanilla"}}, v.head...)
+	all := append(d.universe(), v.head...)
 	all = append(
 		all,
 		option{"should_transfer_files", "YES"},
@@ -199,7 +201,7 @@ func (d Description) lines(v vanilla) string {
 		all = append(all, option{"max_transfer_output_mb", fmt.Sprint(d.MaxOutput)})
 	}
 	// Of a command that is there twice the last one holds, so htcd's own come after everything a user wrote.
-	all = slices.Concat(all, d.checkpointLines(), v.kept, v.asked, v.output, d.JobOptions.attributes(), v.tag)
+	all = slices.Concat(all, d.checkpointLines(), v.kept, v.asked, v.output, d.JobOptions.attributes(), d.closed(), v.tag)
 	return written(all, v.procs)
 }
 

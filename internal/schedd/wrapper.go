@@ -41,7 +41,7 @@ const defaultCallbackDeadline = 60 * time.Second
 
 // wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs,
 // credentials.sh for one with credentials, keep.sh for one whose container stays, checkpoint.sh for one with
-// checkpoints, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
+// checkpoints, multinode.sh for one of several nodes, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
@@ -80,6 +80,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	set("interactive", positive(d.Interactive))
 	set("keep", positive(d.KeepOnFailure))
+	set("nodes", positive(int64(d.Nodes)))
 	d.setCheckpoint(set)
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
 	set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
@@ -117,6 +118,9 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	if d.Checkpoint != nil {
 		b.WriteString(checkpointBody)
+	}
+	if d.Nodes > 0 {
+		b.WriteString(multinodeBody)
 	}
 	if node != nil {
 		b.WriteString(nodeBody)

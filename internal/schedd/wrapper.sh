@@ -53,6 +53,7 @@ main() {
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send
 		exec 8<htcd-send
+		[ -z "$nodes" ] || become_node
 		rm -f htcd-send
 		sender=/proc/self/fd/8
 	fi
@@ -63,6 +64,7 @@ main() {
 	named=
 	max_output=0
 	starts=0
+	cores=1
 	on_exit_hold=
 	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
 		while read -r key _ value; do
@@ -71,6 +73,7 @@ main() {
 			ProcId) number=$value ;;
 			MaxTransferOutputMB) max_output=$value ;;
 			NumJobStarts) starts=$value ;;
+			CpusProvisioned) cores=$value ;;
 			OnExitHold) [ "$value" = false ] || on_exit_hold=1 ;;
 			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
 				named=1
@@ -98,7 +101,9 @@ main() {
 	fi
 	enclose
 	[ -z "$checkpoint" ] || place_checkpoint
+	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
+	[ "${rank:-0}" = 0 ] || stay
 	missing=
 	saving=
 	if [ "$rc" = "$checkpoint" ] && save; then
@@ -430,6 +435,7 @@ run() {
 	elif [ -n "$keep" ]; then
 		set -- sh -c "$keeper" sh "$keep" "$successes $checkpoint" "$@"
 	fi
+	[ -z "$nodes" ] || set -- "$scratch/.htcd/multi/htcd" multinode run "$scratch/.htcd/multi" "$@"
 	set -- --env "HTCPROCID=$proc" "$image" "$@"
 	for dir in $binds; do
 		if [ -d "$dir" ]; then
@@ -452,6 +458,7 @@ run() {
 			set -- --nv "$@"
 		fi
 	fi
+	[ -z "$nodes" ] || set -- --bind "$scratch/.htcd/multi:$scratch/.htcd/multi:ro" "$@"
 	puller=
 	if [ -n "$credentials" ] && [ -n "$pull" ]; then
 		[ -n "$login" ] || pull_once

@@ -31,4 +31,7 @@ func TestAPoolWithACollectorOfItsOwnRunsJobs(t *testing.T) {
 	require.Equal(t, "elsewhere\n", b.Output(job, 0))
 	require.Empty(t, b.Condor("condor_history", trial.Tagged(job), "ClusterId"), "nothing of it was in the first pool")
 	b.Kubectl("delete", "htcjob", "one")
+
+	b.Create("nodes", "exit 0\n", in(pool), nodes(2)) // whose machines are for another schedd's
+	require.Contains(t, b.Condition(b.Ended("nodes"), v1alpha1.ConditionFailed).Message, "no machine of the pool takes jobs of several nodes")
 }

@@ -38,6 +38,16 @@ var appliedFields = map[string]struct {
 		"",
 	},
 	"no resources": {set("resources", map[string]any{}), ""},
+	"two nodes":    {both(set("nodes", int64(2)), set("script.queue", int64(1))), ""},
+	"one node":     {set("nodes", int64(1)), "should be greater than or equal to 2"},
+	"jobs of several nodes": {
+		both(set("nodes", int64(2)), set("script.queue", int64(2))),
+		"HTCondor would make a single job of them all; make several HTCJobs",
+	},
+	"nodes of a factory": {
+		both(set("nodes", int64(2)), set("parallelism", int64(2))),
+		"parallelism, checkpoint, itemsFrom, parameters, keepOnFailure and interactive do not go with",
+	},
 	"no cpus": {
 		set("resources.cpus", "0"),
 		"the cpus must be more than 0 and at most 1M",

@@ -210,6 +210,7 @@ HTCJobSpec = TypedDict(
         "maxFailures": "int | str",
         "memoryRetry": "HTCJobSpecMemoryRetry",
         "name": "str",
+        "nodes": "int",
         "onMaxFailures": "Literal['RemoveWaiting', 'RemoveAll']",
         "outputs": "list[HTCJobSpecOutputs]",
         "parallelism": "int",

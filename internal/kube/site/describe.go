@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -128,12 +129,28 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		CallbackAlso:     s.CallbackAlso,
 		CallbackDeadline: s.CallbackDeadline,
 		CallbackStart:    s.CallbackStart,
-		Sender:           s.Sender,
+		Sender:           s.sender(job.Spec),
+		Nodes:            nodes(job.Spec),
 		Interactive:      interactive,
 		KeepOnFailure:    keep,
 		Checkpoint:       checkpoint(job.Spec),
 		MaxOutput:        s.MaxOutput,
 	}, nil
+}
+
+func nodes(spec v1alpha1.HTCJobSpec) int {
+	if spec.Nodes == nil {
+		return 0
+	}
+	return int(*spec.Nodes)
+}
+
+// sender returns the program that goes along with the jobs: those of several nodes need htcd itself.
+func (s Site) sender(spec v1alpha1.HTCJobSpec) string {
+	if spec.Nodes == nil {
+		return s.Sender
+	}
+	return cmp.Or(s.Sender, s.Program)
 }
 
 func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {

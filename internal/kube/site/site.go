@@ -19,6 +19,7 @@ type Site struct {
 	CallbackDeadline time.Duration
 	CallbackStart    bool     // jobs report their start, too
 	Sender           string   // path of a binary to send with each job, usually empty
+	Program          string   // path of htcd, which goes along with jobs of several nodes
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	Attributes       []string // patterns of further +Attributes
 	AllowImages      []string // of schedd.Description; none: every image

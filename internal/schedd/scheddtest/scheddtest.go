@@ -68,6 +68,7 @@ const (
 	ScheddName = "ScheddName"
 	Account    = "Account"
 	Answers    = "Answers"
+	TakesNodes = "TakesNodes"
 )
 
 // Fail makes the next calls of a command meet these faults, one each, in order.
@@ -85,7 +86,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, Changed, Daemon, History, Remove, Account, Answers, Transfer, Release}
+		commands = []string{Submit, Queue, Changed, Daemon, History, Remove, Account, Answers, TakesNodes, Transfer, Release}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
@@ -464,6 +465,11 @@ func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error
 		return "", f.Err
 	}
 	return account(id), nil
+}
+
+// TakesNodes succeeds unless a fault is set.
+func (s *Schedd) TakesNodes(ctx context.Context, _ schedd.Identity) error {
+	return s.call(ctx, TakesNodes).Err
 }
 
 // Answers succeeds unless a fault is set.

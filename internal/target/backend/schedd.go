@@ -29,6 +29,8 @@ type Schedd interface {
 	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
 	HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	// TakesNodes returns an error of kind schedd.Refused if the pool has no machines for jobs of several nodes of this schedd.
+	TakesNodes(ctx context.Context, id schedd.Identity) error
 	// Answers asks the smallest question that only a working schedd can answer.
 	Answers(ctx context.Context, id schedd.Identity) error
 	// Daemon returns what the collector knows of the schedd.

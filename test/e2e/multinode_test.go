@@ -1,0 +1,84 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/cache"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+func nodes(n int32) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Nodes = &n }
+}
+
+// withOpenMPI gives an HTCJob Debian's Open MPI, which leaves out the loopback, the lab's only network.
+func withOpenMPI(b *trial.Bench) func(*v1alpha1.HTCJob) {
+	b.T.Helper()
+	c, err := cache.Default(b.T.Logf)
+	require.NoError(b.T, err)
+	debian, err := c.DebianRoot(b.T.Context(), cache.DefaultCondor)
+	require.NoError(b.T, err)
+	layer, err := c.Image(b.T.Context(), debian, "openmpi", cache.Images["openmpi"])
+	require.NoError(b.T, err)
+	image := b.Lab.Path("openmpi-" + b.Namespace)
+	b.T.Cleanup(func() { require.NoError(b.T, os.RemoveAll(image)) })
+	require.NoError(b.T, os.MkdirAll(image, 0o755))
+	out, err := exec.CommandContext(b.T.Context(), "tar", "-xzf", layer, "-C", image).CombinedOutput()
+	require.NoError(b.T, err, string(out))
+	return func(job *v1alpha1.HTCJob) {
+		job.Spec.Script.Image = image
+		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OMPI_MCA_btl_tcp_if_include": "lo"}
+	}
+}
+
+// Each rank says on which node it is, and what the sum of all ranks is, which they find out together.
+const hello = `echo here is $1
+[ "$HTC_NODE" = 0 ] || exec sleep infinity
+mpirun.openmpi python3 -c '
+import os
+from mpi4py import MPI
+all = MPI.COMM_WORLD
+print("rank", all.rank, "of", all.size, "on node", os.environ["HTC_NODE"], "sum", all.allreduce(all.rank), flush=True)
+'
+echo result >file
+`
+
+func TestAJobOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("hello", hello, nodes(3), withOpenMPI(b), func(job *v1alpha1.HTCJob) {
+		job.Spec.Script.Args = []string{"{{node}} of {{proc}}"}
+	})
+	job := b.Fetched("hello")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	said := "\n" + b.Output(job, 0)
+	for node := range 3 {
+		require.Contains(t, said, fmt.Sprintf("\nrank %d of 3 on node %d sum 3\n", node, node))
+	}
+	for _, line := range []string{"here is 0 of 0", "1: here is 1 of 0", "2: here is 2 of 0"} {
+		require.Contains(t, said, "\n"+line+"\n")
+	}
+	require.Equal(t, "result\n", b.File(job, 0, "file"))
+
+	// The second one waits for the machines of the first.
+	b.Script("fails", `[ "$HTC_NODE" = 1 ] || exec sleep 600
+echo I am wrong >&2
+exit 7
+`, nodes(3), trial.Unpacked)
+	job = b.Ended("fails")
+	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
+	require.Equal(t, "exit code 7", job.Status.Failures[0].Message)
+	require.Contains(t, b.File(job, 0, "stderr"), "1: I am wrong\n")
+	busy := func() string {
+		out, err := b.Lab.Run(t.Context(), "condor_status", "-constraint", `JobId == "`+job.Status.JobID[0]+`"`, "-af", "Name")
+		require.NoError(t, err)
+		return out
+	}
+	b.Eventually(func() bool { return busy() == "" }, busy)
+}
