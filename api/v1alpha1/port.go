@@ -10,6 +10,6 @@ type JobPort struct {
 	// Proc is the job's number, as in status.jobId.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=99999
+	// +kubebuilder:validation:Maximum=999999
 	Proc int32 `json:"proc,omitempty"`
 }
