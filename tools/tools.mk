@@ -25,7 +25,7 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.
 	shellcheck tools/dist.sh deploy/image/*.sh
-	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/checkpoint.sh internal/schedd/multinode.sh internal/schedd/plugin.sh
+	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/checkpoint.sh internal/schedd/multinode.sh internal/schedd/plugin.sh internal/schedd/unpack.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
 # The pages of htcd ui.

@@ -55,10 +55,10 @@ type HTCJobList struct {
 	Items []HTCJob `json:"items"`
 }
 
-// HTCJobSpec says what to run. Changing it once the jobs have ended starts a
-// new attempt; changing it while they run is refused. Exempt from both are the
-// fields that Sent leaves out.
+// HTCJobSpec says what to run. Changing it once the jobs have ended starts a new attempt; changing it while they run is
+// refused. Exempt from both are the fields that Sent leaves out.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.script.image) || has(self.pool) && has(self.pool.name)",fieldPath=".script.image",reason=FieldValueRequired,message="name the image of the container, such as centos; it may be left out beside pool.name, where that HTCPool has a default"
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
 // +kubebuilder:validation:XValidation:rule="[has(self.queue) || has(self.script.queue), has(self.items), has(self.itemsFrom), has(self.parameters)].filter(x, x).size() <= 1",message="queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.outputs) || self.outputs.all(o, !has(o.artifact) || o.artifact.contains('{proc}')) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1 && (!has(self.parameters) || self.parameters.all(k, self.parameters[k].size() <= 1))",fieldPath=".outputs",message="with several jobs the artifact of an output needs {proc}: each would replace the files of the others"
@@ -384,12 +384,13 @@ type Program struct {
 	// Image is a docker reference (`centos`, `registry/name:tag`), the same with
 	// a scheme (docker://, oras://, library://), or an absolute path on the
 	// execute nodes: a .sif file or an unpacked image, on CVMFS for example.
-	// +required
+	// With pool.name it may be absent: it is the default of that HTCPool then.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9/][A-Za-z0-9/._:@%+=~-]*$')",message="the image must be a docker reference such as centos or python:3.13, one that begins with docker://, oras:// or library://, or an absolute path such as /cvmfs/unpacked.cern.ch/NAME; spaces, quotes and control characters have no place in it"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('://') || self.matches('^(?:docker|oras|library)://[A-Za-z0-9]')",message="the image's scheme must be docker://, oras:// or library://, with a name after it; leave the scheme out for an ordinary docker image"
-	Image string `json:"image"`
+	Image string `json:"image,omitempty"`
 
 	// Command runs in the container, with the script's path as its first
 	// argument and the job's number, from 0, as its second: bash,

@@ -213,6 +213,24 @@ type PoolDefaults struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(?:^|\\\\n)[ \\\\t]*queue(?:[ \\\\t\\\\n(]|$)')",message="htcopts must not hold a queue statement"
 	HTCOpts string `json:"htcopts,omitempty"`
 
+	// Image is that of scripts which name none, as script.image has it.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9/][A-Za-z0-9/._:@%+=~-]*$')",message="the image must be a docker reference such as centos or python:3.13, one that begins with docker://, oras:// or library://, or an absolute path such as /cvmfs/unpacked.cern.ch/NAME; spaces, quotes and control characters have no place in it"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('://') || self.matches('^(?:docker|oras|library)://[A-Za-z0-9]')",message="the image's scheme must be docker://, oras:// or library://, with a name after it; leave the scheme out for an ordinary docker image"
+	Image string `json:"image,omitempty"`
+
+	// Credentials are files from Secrets of the HTCJob's namespace, as credentials of an HTCJob has them. One is left out
+	// where the HTCJob has a credential of the same name, another X509Proxy or BearerToken, or sets the variable itself.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.filter(c, c.as == 'X509Proxy').size() <= 1 && self.filter(c, c.as == 'BearerToken').size() <= 1",message="at most one credential can be the X509Proxy and one the BearerToken: use File for the others"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(c, c.as == 'Registry')",message="a login for a registry cannot be a default: name it in the credentials of the HTCJob"
+	Credentials []Credential `json:"credentials,omitempty"`
+
 	// Environment holds variables of the scripts; an HTCJob's own variable of the same name overrides one.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128

@@ -51,10 +51,10 @@ type HTCWorkflowList struct {
 	Items []HTCWorkflow `json:"items"`
 }
 
-// HTCWorkflowSpec says what to run. Changing it once the jobs have ended starts a
-// new attempt; changing it while they run is refused. Exempt from both are the
-// fields that Sent leaves out.
+// HTCWorkflowSpec says what to run. Changing it once the jobs have ended starts a new attempt; changing it while they
+// run is refused. Exempt from both are the fields that Sent leaves out.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.pool) && has(self.pool.name) || self.steps.all(s, has(s.job.script.image)) && (!has(self.finally) || has(self.finally.job.script.image))",fieldPath=".steps",reason=FieldValueRequired,message="each step needs script.image, the image of its container, such as centos; it may be left out beside pool.name, where that HTCPool has a default"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, r.action != 'Repeat' || !has(r.step) || !self.steps.exists(s, s.name == r.step && has(s.pairing) && s.pairing == 'All'))",fieldPath=".rules",message="Repeat is about a step that runs in each sequence, not once for all"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.graph) || !has(self.sequences) && self.steps.all(s, !has(s.forEach) && !has(s.pairing))",fieldPath=".graph",message="graph says which jobs the steps have, and which come before which: leave out sequences, and forEach and pairing of the steps"

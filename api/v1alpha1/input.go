@@ -6,6 +6,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact), has(self.url), has(self.upload)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload"
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.?optional.orValue(false)",fieldPath=".optional",message="an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch"
+// +kubebuilder:validation:XValidation:rule="!has(self.unpack) || !has(self.secretKeyRef)",fieldPath=".unpack",message="a file of a Secret is not unpacked: let the script do that"
 type Input struct {
 	// Name is what the file is called in the script's directory.
 	// +required
@@ -56,12 +57,29 @@ type Input struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^sha256:[a-f0-9]{64}$')",message="the upload must be sha256: and 64 digits of 0-9 and a-f, as htcd upload prints it"
 	Upload string `json:"upload,omitempty"`
 
+	// Unpack says that the file is a tar archive, perhaps compressed by gzip, that each node unpacks before the script
+	// starts: Directory, into a directory of the input's name; or Here, into the script's directory. It may hold directories
+	// and regular files.
+	// +optional
+	Unpack Unpacking `json:"unpack,omitempty"`
+
 	// Optional lets the jobs start without the file where there is none: the
 	// ConfigMap, the Secret, the key, the upload or the artifact does not exist, or the HTCJob has
 	// ended without bringing the file. Jobs that failed bring none.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }
+
+// Unpacking says where an archive is unpacked.
+//
+// +kubebuilder:validation:Enum=Directory;Here
+type Unpacking string
+
+// The places for what is in an archive.
+const (
+	UnpackDirectory Unpacking = "Directory"
+	UnpackHere      Unpacking = "Here"
+)
 
 // KeyRef names a key of a ConfigMap or a Secret.
 type KeyRef struct {

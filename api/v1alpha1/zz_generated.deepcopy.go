@@ -1290,6 +1290,11 @@ func (in *PoolDefaults) DeepCopyInto(out *PoolDefaults) {
 		*out = new(Resources)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Credentials != nil {
+		in, out := &in.Credentials, &out.Credentials
+		*out = make([]Credential, len(*in))
+		copy(*out, *in)
+	}
 	if in.Environment != nil {
 		in, out := &in.Environment, &out.Environment
 		*out = make(map[string]EnvironmentValue, len(*in))

@@ -231,6 +231,7 @@ func (a *assembly) put(name, target string) {
 // inputs adds the files of all jobs. Those that some jobs have and others have not are removed where they are not
 // wanted.
 func (a *assembly) inputs() {
+	a.directories()
 	if a.each() {
 		return
 	}
@@ -256,7 +257,7 @@ func (a *assembly) inputs() {
 	var some []string             // those that not all jobs want
 	for _, target := range targets {
 		for _, source := range sources[target] {
-			w := wanted{source, target}
+			w := wanted{source: source, target: target}
 			name, err := a.stage(w, len(sources[target]) > 1, wants[w] == len(a.g.parts))
 			if err != nil {
 				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
@@ -270,7 +271,7 @@ func (a *assembly) inputs() {
 	}
 	a.keep(some, staged)
 	for _, target := range targets {
-		w := wanted{sources[target][0], target}
+		w := wanted{source: sources[target][0], target: target}
 		name := quote(staged[w])
 		if wants[w] < len(a.g.parts) || len(sources[target]) > 1 {
 			if len(sources[target]) == 1 && staged[w] == target {
@@ -299,11 +300,16 @@ func (a *assembly) file(path string, names ...string) (v1alpha1.Input, error) {
 	if !errors.As(err, &large) || a.c.env.Upload == nil {
 		return v1alpha1.Input{ConfigMapKeyRef: ref}, err
 	}
+	return a.upload(path, string(large)+": it is uploaded", names...)
+}
+
+// upload is the source of an input that is uploaded.
+func (a *assembly) upload(path, why string, names ...string) (v1alpha1.Input, error) {
 	upload, err := a.c.env.Upload(path)
 	if err != nil {
 		return v1alpha1.Input{}, err
 	}
-	asks := Line{Position: submitfile.Position{File: a.c.file}, Verdict: Asks, Words: string(large) + ": it is uploaded",
+	asks := Line{Position: submitfile.Position{File: a.c.file}, Verdict: Asks, Words: why,
 		Instead: "htcd submit does that; before a manifest is applied, htcd upload " + path}
 	if _, by, err := a.g.jobs[0].Value(names...); err == nil && by != nil {
 		asks.Position, asks.Text = by.Position, by.Text

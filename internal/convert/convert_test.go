@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -249,6 +250,44 @@ func TestManyJobsHaveAFileAndAURLEach(t *testing.T) {
 	require.Equal(t, "part-2", spec.Inputs[2].Name)
 	require.Equal(t, "{{item.url}}", spec.Inputs[2].URL)
 	require.Contains(t, spec.Script.Source, "mv part-2 part\n")
+}
+
+func TestADirectoryOfManyFilesIsOneArchive(t *testing.T) {
+	files := fstest.MapFS{}
+	for i := range 30 {
+		files[fmt.Sprintf("maps/in/%d", i)] = &fstest.MapFile{Data: []byte("map")}
+		files[fmt.Sprintf("keys/%d", i)] = &fstest.MapFile{Data: []byte("key")}
+	}
+	files["p.sh"] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
+	e := env(files)
+	e.Upload = func(path string) (string, error) { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(path))), nil }
+	said := func(text string) (string, convert.Result) {
+		r, err := convert.Submit("job.sub", []byte("executable = p.sh\n"+text), e, convert.Options{Image: "centos"})
+		require.NoError(t, err)
+		var b strings.Builder
+		convert.WriteTable(&b, r.Lines, true)
+		return b.String(), r
+	}
+	words, r := said("transfer_input_files = maps, keys/\nqueue 3\n")
+	require.False(t, convert.Lost(r.Lines), words)
+	require.Contains(t, words, "the directory maps is uploaded as an archive")
+	maps, _ := e.Upload("maps")
+	keys, _ := e.Upload("keys")
+	require.Equal(t, []v1alpha1.Input{
+		{Name: "maps", Upload: maps, Unpack: v1alpha1.UnpackDirectory},
+		{Name: "keys.tar.gz", Upload: keys, Unpack: v1alpha1.UnpackHere},
+	}, r.HTCJobs[0].Spec.Inputs[1:])
+	accepted(t, r.HTCJobs[0])
+
+	words, r = said("transfer_input_files = $(d)\nqueue d in (maps keys)\n")
+	require.False(t, convert.Lost(r.Lines), words)
+	require.Len(t, r.HTCJobs[0].Spec.Inputs, 61, "each job has another directory, whose files are in ConfigMaps")
+	for i := range 60 {
+		files[fmt.Sprintf("keys/more%d", i)] = &fstest.MapFile{Data: []byte("key")}
+	}
+	words, r = said("transfer_input_files = $(d)\nqueue d in (maps keys)\n")
+	require.True(t, convert.Lost(r.Lines))
+	require.Contains(t, words, "the jobs have more than 100 input files together")
 }
 
 func TestAVariableOfAnItemHidesNoOtherVariable(t *testing.T) {

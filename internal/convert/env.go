@@ -25,7 +25,8 @@ type Env struct {
 	// Size is that of a file in bytes.
 	Size func(path string) (int64, error)
 
-	// Upload returns the name that a file has as an upload; nil: what is too large for a ConfigMap is lost.
+	// Upload returns the name that a file has as an upload, or a directory as an archive; nil: what is too large for
+	// ConfigMaps is lost.
 	Upload func(path string) (string, error)
 }
 

@@ -37,7 +37,8 @@ type parts struct {
 // wanted is a file that a job finds in its directory.
 type wanted struct {
 	source string // path on this machine, or a URL
-	target string // path in the job's directory
+	target string // path in the job's directory; of a directory, none if what is in it is wanted
+	isDir  bool   // as an archive
 }
 
 // clusterPlace is what htcd replaces by the cluster's number, which is known once the jobs are sent, in arguments and
@@ -157,7 +158,7 @@ func (v *view) parts() parts {
 	p.lands = lands
 	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
-		p.inputs = append(p.inputs, wanted{v.c.join(dir, value), p.stdin})
+		p.inputs = append(p.inputs, wanted{source: v.c.join(dir, value), target: p.stdin})
 		v.say(by, Taken, "", "", "spec.inputs")
 	}
 	if value, by := v.value("transfer_input_files", "transferinputfiles", "transfer_input"); by != nil {
@@ -294,15 +295,14 @@ var urlRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 // wants is what a job gets for one name of transfer_input_files.
 func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source string) []wanted {
 	if urlRE.MatchString(source) {
-		name := path.Base(strings.SplitN(source, "?", 2)[0])
-		return []wanted{{source, name}}
+		return []wanted{{source: source, target: path.Base(strings.SplitN(source, "?", 2)[0])}}
 	}
 	at := c.join(dir, source)
 	if c.pull != nil && c.pull(at, c.here(at)) {
 		return nil
 	}
 	if quiet {
-		return []wanted{{at, path.Base(source)}}
+		return []wanted{{source: at, target: path.Base(source)}}
 	}
 	files, isDir, err := c.listed(at)
 	if err != nil {
@@ -313,23 +313,36 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return nil
 	}
 	if !isDir {
-		return []wanted{{at, path.Base(source)}}
+		return []wanted{{source: at, target: path.Base(source)}}
 	}
-	prefix := path.Base(source) + "/"
-	if strings.HasSuffix(source, "/") || prefix == "./" || prefix == "../" {
-		prefix = ""
+	base := path.Base(source)
+	if strings.HasSuffix(source, "/") || base == "." || base == ".." {
+		base = ""
 	}
+	directory := wanted{path.Clean(at), base, true}
+	if c.env.Upload != nil && c.listings[at].many {
+		return []wanted{directory}
+	}
+	return singly(directory, files)
+}
+
+// singly returns the files of a directory, as inputs of their own.
+func singly(directory wanted, files []string) []wanted {
 	var all []wanted
 	for _, f := range files {
-		all = append(all, wanted{path.Clean(at) + "/" + f, prefix + f})
+		all = append(all, wanted{source: directory.source + "/" + f, target: path.Join(directory.target, f)})
 	}
 	return all
 }
+
+// maxListed is how many files of a directory are inputs of their own.
+const maxListed = 20
 
 // listing is what Env.List has said.
 type listing struct {
 	files []string
 	dir   bool
+	many  bool // it is better uploaded as an archive
 	err   error
 }
 
@@ -338,7 +351,23 @@ func (c *converter) listed(at string) ([]string, bool, error) {
 	l, known := c.listings[at]
 	if !known {
 		l.files, l.dir, l.err = c.env.List(at)
+		l.many = c.many(at, l.files)
 		c.listings[at] = l
 	}
 	return l.files, l.dir, l.err
+}
+
+func (c *converter) many(dir string, files []string) bool {
+	if len(files) > maxListed {
+		return true
+	}
+	total := int64(0)
+	for _, f := range files {
+		n, err := c.env.Size(path.Clean(dir) + "/" + f)
+		if err != nil {
+			return false
+		}
+		total += n
+	}
+	return total > maxBundle
 }

@@ -7,6 +7,25 @@ import (
 	"unicode"
 )
 
+// CheckDefaultImage refuses the image of a pool's defaults that its jobs could not use. The arguments are those of
+// Description.
+func CheckDefaultImage(image, registry string, allowed, ofPool []string) error {
+	_, err := Description{Image: image, ImageRegistry: registry, AllowImages: allowed, PoolImages: ofPool}.usableImage()
+	return err
+}
+
+// usableImage returns the image as singularity takes it, if the administrator and the pool allow it.
+func (d Description) usableImage() (string, error) {
+	image, err := resolveImage(d.Image, d.ImageRegistry)
+	if err != nil {
+		return "", err
+	}
+	if err := allowImage(image, d.AllowImages, "the administrator of htcd"); err != nil {
+		return "", err
+	}
+	return image, allowImage(image, d.PoolImages, strings.TrimSpace("HTCPool "+d.Tag.Pool))
+}
+
 // allowImage refuses an image, as returned by resolveImage, that no pattern matches; without patterns every image is
 // allowed. In a pattern, * and ? stand for characters other than /, [a-z] for one of those, and a last element ** for
 // anything below:

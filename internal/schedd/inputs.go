@@ -10,8 +10,9 @@ import (
 // Input is a file that htcd brings into the directory of the script.
 type Input struct {
 	Name   string
-	OfProc bool   // every proc gets its own
-	Secret bool   // it is removed before HTCondor brings back output
+	OfProc bool // every proc gets its own
+	Secret bool // it is removed before HTCondor brings back output
+	Unpack Unpack
 	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it. {{item.NAME}} and {{proc}} are replaced
 }
 

@@ -108,14 +108,7 @@ func (d Description) Render() (Sandbox, error) {
 // prepare checks d and completes it with the defaults. It returns the image, too, and the lines of what d and the
 // defaults ask for.
 func (d Description) prepare() (_ Description, image string, asked []option, err error) {
-	image, err = resolveImage(d.Image, d.ImageRegistry)
-	if err != nil {
-		return d, "", nil, err
-	}
-	if err := allowImage(image, d.AllowImages, "the administrator of htcd"); err != nil {
-		return d, "", nil, err
-	}
-	if err := allowImage(image, d.PoolImages, "HTCPool "+d.Tag.Pool); err != nil {
+	if image, err = d.usableImage(); err != nil {
 		return d, "", nil, err
 	}
 	if err := d.check(); err != nil {

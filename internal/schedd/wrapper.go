@@ -71,6 +71,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("also", d.alsoTrusted())
 	set("inputs", d.inputNames(false))
+	set("archives", d.archives())
 	set("moves", d.inputMoves())
 	set("secrets", d.inputNames(true))
 	set("credentials", d.credentialWords())
@@ -112,6 +113,9 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	if len(d.Credentials) > 0 {
 		b.WriteString(credentialsBody)
+	}
+	if d.archives() != "" {
+		b.WriteString(unpackBody)
 	}
 	if d.KeepOnFailure > 0 {
 		b.WriteString(keepBody)

@@ -98,6 +98,7 @@ main() {
 		[ -z "$inputs" ] || for stamp in $(stamps); do
 			came="$came $stamp "
 		done
+		[ -z "$archives" ] || unpack
 	fi
 	enclose
 	[ -z "$checkpoint" ] || place_checkpoint
@@ -202,6 +203,7 @@ keep_ticket() {
 # leads through one that was the script's; and what something is, is looked at where nobody else can replace it.
 bring_back() {
 	end_rest
+	[ -z "$archives" ] || drop_unpacked
 	kept=1
 	linked=
 	wanted=

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,8 @@ func waits(b *trial.Bench, name, reason string) string {
 
 const everyDefault = `
 defaults:
+  image: centos
+  credentials: [{name: atlas, as: X509Proxy, secretKeyRef: {name: atlas-proxy, key: x509up}}]
   resources: {cpus: 1, memory: 40Mi, disk: 10Mi}
   htcopts: |
     +JobFlavour = "longlunch"
@@ -62,7 +65,8 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	p := b.Pool("", everyDefault)
-	b.Script("silent", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
+	b.Script("silent", "echo $SITE $OWN\nsha256sum <$X509_USER_PROXY >digest", in(p), func(job *v1alpha1.HTCJob) {
+		job.Spec.Script.Image = ""
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OWN": "job"}
 	})
 	b.Script("says", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
@@ -70,6 +74,12 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 		job.Spec.Priority = new(int32(7))
 		job.Spec.ActiveDeadlineSeconds, job.Spec.IdleDeadlineSeconds = new(int64(400)), new(int64(500))
 	})
+	waiting := b.Until("silent", "waiting for its Secret", func(job *v1alpha1.HTCJob) bool {
+		return job.Status.Reason == "SecretNotFound"
+	})
+	require.Contains(t, b.Condition(waiting, v1alpha1.ConditionInputsReady).Message, "credential atlas of HTCPool "+p+":")
+	certificate := proxy(t, time.Now().Add(12*time.Hour))
+	jobSecret(b, "atlas-proxy", "x509up", certificate)
 	silent, says := b.Ended("silent"), b.Ended("says")
 	for _, c := range []struct {
 		job       *v1alpha1.HTCJob
@@ -87,6 +97,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	}
 	require.Equal(t, "LAB job\n", b.Output(silent, 0))
 	require.Equal(t, "LAB pool\n", b.Output(says, 0))
+	require.Contains(t, b.File(silent, 0, "digest"), digestOf(certificate))
 	text, err := json.Marshal(silent.Status.Effective)
 	require.NoError(t, err)
 	require.JSONEq(

@@ -116,6 +116,10 @@ var appliedWorkflows = map[string]struct {
 		setSteps(map[string]any{"name": "a"}),
 		"spec.steps[0].job: Required value",
 	},
+	"a step without an image": {
+		setSteps(aStep("a"), map[string]any{"name": "b", "job": map[string]any{"script": map[string]any{"command": "sh", "source": "exit 0"}}}),
+		"spec.steps: Required value: each step needs script.image",
+	},
 	"needs": {
 		setSteps(aStep("a"), aStep("b"), aStep("c", "needs", []any{"a", "b"})),
 		"",

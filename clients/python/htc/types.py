@@ -74,6 +74,7 @@ HTCJobSpecInputs = TypedDict(
         "name": "str",
         "optional": "bool",
         "secretKeyRef": "HTCJobSpecInputsSecretKeyRef",
+        "unpack": "Literal['Directory', 'Here']",
         "upload": "str",
         "url": "str",
     },

@@ -138,7 +138,7 @@ func (c *cluster) uploadAll(ctx context.Context, m manifest, with brought, told 
 // uploaded are files as inputs.
 func uploaded(large []largeInput) (all []v1alpha1.Input) {
 	for _, f := range large {
-		all = append(all, v1alpha1.Input{Name: f.name, Upload: f.upload})
+		all = append(all, v1alpha1.Input{Name: f.name, Upload: f.upload, Unpack: f.unpack})
 	}
 	return all
 }

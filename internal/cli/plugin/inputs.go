@@ -37,11 +37,13 @@ var inputRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
 
 // largeInput is a file of --input that is uploaded.
 type largeInput struct {
-	name string
+	name   string
+	unpack v1alpha1.Unpacking // of a directory
 	toUpload
 }
 
-// readInputs reads the files of arguments FILE and NAME=FILE. If they are too large for one ConfigMap, the largest are to
+// readInputs reads the files of arguments FILE and NAME=FILE. Directories are to be uploaded; DIRECTORY/ means what is
+// in one. If they are too large for one ConfigMap, the largest are to
 // be uploaded, until the others fit. Nothing is returned unless all of them can be read.
 func readInputs(arguments []string) (files []input, large []largeInput, err error) {
 	var all []largeInput
@@ -54,6 +56,15 @@ func readInputs(arguments []string) (files []input, large []largeInput, err erro
 		}
 		if path == "" {
 			return nil, nil, setting.Usage{Err: fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
+		}
+		info, err := os.Stat(path)
+		isDir := err == nil && info.IsDir()
+		unpack := v1alpha1.Unpacking("")
+		switch {
+		case isDir && !both && strings.HasSuffix(path, "/"):
+			name, unpack = cmp.Or(strings.TrimLeft(name, "."), "files")+".tar.gz", v1alpha1.UnpackHere
+		case isDir:
+			unpack = v1alpha1.UnpackDirectory
 		}
 		if !inputRE.MatchString(name) {
 			return nil, nil, setting.Usage{
@@ -70,12 +81,20 @@ func readInputs(arguments []string) (files []input, large []largeInput, err erro
 			}
 		}
 		paths[name] = path
+		if isDir {
+			directory, err := packed(path)
+			if err != nil {
+				return nil, nil, fmt.Errorf("--input: %w", err)
+			}
+			large = append(large, largeInput{name, unpack, directory})
+			continue
+		}
 		size := int64(0)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		if err == nil && info.Mode().IsRegular() {
 			size = info.Size()
 		}
 		total += size
-		all = append(all, largeInput{name, toUpload{path: path, size: size}})
+		all = append(all, largeInput{name: name, toUpload: toUpload{path: path, size: size}})
 	}
 	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b largeInput) int { return cmp.Compare(b.size, a.size) })
 	for _, f := range bySize {
@@ -118,12 +137,6 @@ func readFile(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf(
-			"%s is a directory: name the files in it one by one, or pack it into one file, for example with tar",
-			path,
-		)
-	}
 	return readAtMost(file, most)
 }
 

@@ -31,6 +31,9 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
+	looped := filepath.Join(dir, "looped")
+	require.NoError(t, os.Mkdir(looped, 0o700))
+	require.NoError(t, os.Symlink(dir, filepath.Join(looped, "link")))
 	fit, odd, large := write("fit.yaml", "a"), write("my file", ""), write("large", strings.Repeat("x", maxInputs))
 	got, uploaded, err := readInputs([]string{fit, "other=" + odd, "a=" + write("b=c", "d")})
 	require.NoError(t, err)
@@ -46,7 +49,7 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		got, uploaded, err = readInputs(arguments)
 		require.NoError(t, err)
 		require.Equal(t, []input{{"fit.yaml", []byte("a")}}, got)
-		require.Equal(t, largeInput{"huge", huge}, uploaded[0])
+		require.Equal(t, largeInput{name: "huge", toUpload: huge}, uploaded[0])
 		require.Equal(t, "large", uploaded[1].name, "the largest, as many as there is no room for")
 	}
 
@@ -63,7 +66,7 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		"nothing":                             {[]string{""}, true, "want FILE, or NAME=FILE"},
 		"no file":                             {[]string{"a="}, true, "want FILE, or NAME=FILE"},
 		"one name twice":                      {[]string{fit, "fit.yaml=" + odd}, true, "would both be called fit.yaml: write NAME=FILE"},
-		"a directory":                         {[]string{"d=" + dir}, false, "is a directory: name the files in it one by one, or pack it into one file"},
+		"a directory with a link to one":      {[]string{"d=" + looped}, false, "is a link to a directory"},
 		"a file that is not there":            {[]string{dir + "/none"}, false, "no such file"},
 		"a device without an end":             {[]string{"/dev/zero"}, false, "more than 1 MiB, which is what a ConfigMap can hold, and is no regular file"},
 	} {

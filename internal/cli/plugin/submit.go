@@ -38,8 +38,9 @@ is run again because of it.
 
 With --input, which can be repeated, the jobs of HTCJobs find a file of yours in the script's directory, under its own
 name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it. It has
-1 MiB for all of them: the largest ones beyond are uploaded, as with htcd upload, and are not sent again while they are there. A file with
-another content changes the HTCJob's spec, so that it runs again.
+1 MiB for all of them: the largest ones beyond are uploaded, as with htcd upload, and are not sent again while they are there. A
+directory is packed and uploaded, and unpacked before the script starts; with a slash behind its name, what is in it is in the script's
+directory. A file with another content changes the HTCJob's spec, so that it runs again.
 
 A submit description file of HTCondor, FILE.sub, and a DAG file, FILE.dag, are converted before, as htcd convert does, with the same flags; their files
 belong to the HTCJob or HTCWorkflow, too. If something of it would be lost, nothing is submitted.
@@ -80,7 +81,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 		&inputs,
 		"input",
 		setting.Path,
-		"give the jobs of HTCJobs this `FILE`, or NAME=FILE; can be repeated",
+		"give the jobs of HTCJobs this `FILE` or directory, or NAME=FILE; DIRECTORY/ means what is in it; can be repeated",
 	)
 	converted.flags(c.Flags())
 	setting.Bool(c.Flags(), &watch, "watch,w", false, "wait until the jobs have ended, and end as they did")

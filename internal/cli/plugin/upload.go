@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -29,13 +28,16 @@ func uploadCommand() *cobra.Command {
 	var listed bool
 	var dropped string
 	c := &cobra.Command{
-		Use:   "upload FILE... | --list | --delete UPLOAD",
-		Short: "Upload large files for the inputs of jobs",
+		Use:   "upload FILE|DIRECTORY... | --list | --delete UPLOAD",
+		Short: "Upload large files and directories for the inputs of jobs",
 		Long: `Upload files for the inputs of jobs, and print their names, one a line, as spec.inputs takes them:
 
   inputs:
   - name: events.root
     upload: sha256:...
+
+A directory is packed into an archive, without its own name, of which the jobs get what is in it with unpack: Directory, as a directory
+of the input's name, or with unpack: Here.
 
 An upload is named by its content, so a file that the namespace has already is not sent again. A broken connection is resumed; an upload
 that was interrupted goes on where it stood when the command is repeated. What no HTCJob or HTCWorkflow names is dropped after a day, and
@@ -93,9 +95,22 @@ Needs the right to patch, list and delete uploads of output.htc.cern.ch, which t
 
 // toUpload is a file of this machine.
 type toUpload struct {
-	path   string
-	upload string // its name in the namespace
-	size   int64
+	path    string
+	upload  string // its name in the namespace
+	size    int64
+	archive *os.File // of a directory
+}
+
+// open returns the content.
+func (f toUpload) open() (io.ReaderAt, func() error, error) {
+	if f.archive != nil {
+		return f.archive, func() error { return nil }, nil // it may be read again
+	}
+	from, err := os.Open(f.path) // #nosec G304 -- the user's own
+	if err != nil {
+		return nil, nil, err
+	}
+	return from, from.Close, nil
 }
 
 func fileToUpload(path string) (toUpload, error) {
@@ -104,15 +119,18 @@ func fileToUpload(path string) (toUpload, error) {
 		return toUpload{}, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return toUpload{}, cmp.Or(
-			err,
-			fmt.Errorf("%s is no regular file: pack a directory into one file, for example with tar", path),
-		)
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return toUpload{}, err
+	case info.IsDir():
+		return packed(path)
+	case !info.Mode().IsRegular():
+		return toUpload{}, fmt.Errorf("%s is no regular file, and no directory", path)
 	}
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
-	return toUpload{path, fmt.Sprintf("%s%x", uploads.Prefix, sum.Sum(nil)), size}, err
+	return toUpload{path: path, upload: fmt.Sprintf("%s%x", uploads.Prefix, sum.Sum(nil)), size: size}, err
 }
 
 // uploads asks for something about uploads. The caller closes the body of the answer.
@@ -151,11 +169,11 @@ func (c *cluster) addTo(
 
 // upload uploads a file, unless it is there. It goes on after whatever passes.
 func (c *cluster) upload(ctx context.Context, f toUpload, told io.Writer) error {
-	from, err := os.Open(f.path) // #nosec G304 -- the user's own
+	from, done, err := f.open()
 	if err != nil {
 		return err
 	}
-	defer from.Close()
+	defer func() { _ = done() }()
 	p := &uploading{of: f, w: told, live: terminalOf(told) != nil}
 	defer p.end()
 	var reached int64

@@ -9,13 +9,22 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // CredentialsOf implements jobcredentials.Runs.
 func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {
 	var run ledger.Run
+	var job *v1alpha1.HTCJob
+	var by pool.Pool
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		run, err = tx.Run(uid, attempt)
+		if run, err = tx.Run(uid, attempt); err != nil {
+			return err
+		}
+		if job = c.Get(run.Namespace + "/" + run.Name); job == nil || string(job.UID) != uid {
+			return nil
+		}
+		by, err = c.pools.Began(tx, job, run)
 		return err
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
@@ -28,10 +37,9 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 		return jobcredentials.Run{}, err
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	job := c.Get(run.Namespace + "/" + run.Name)
 	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() &&
 		job.SpecHash() == run.SpecHash {
-		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job))
+		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job, by))
 	}
 	return r, nil
 }
@@ -40,15 +48,18 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 func (c *Controller) holders() []jobcredentials.Holder {
 	var all []jobcredentials.Holder
 	for _, object := range c.Informer.GetStore().List() {
-		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 &&
-			job.DeletionTimestamp == nil {
+		job := object.(*v1alpha1.HTCJob)
+		if job.Status.Active == 0 || job.DeletionTimestamp != nil {
+			continue
+		}
+		if credentials := c.Site.CredentialsOf(job, c.pools.Presumed(job)); len(credentials) > 0 {
 			all = append(
 				all,
 				jobcredentials.Holder{
 					Key:         job.Namespace + "/" + job.Name,
 					UID:         string(job.UID),
 					Namespace:   job.Namespace,
-					Credentials: withEnds(c.Site.CredentialsOf(job)),
+					Credentials: withEnds(credentials),
 				},
 			)
 		}

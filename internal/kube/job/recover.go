@@ -247,7 +247,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
-	tokens, hash := c.Site.Tokens(job)
+	tokens, hash := c.Site.Tokens(job, p)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
 	if sandbox, err = c.atMost(ctx, job, fresh, sandbox); err != nil {
 		return err

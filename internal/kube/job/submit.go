@@ -85,7 +85,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if sandbox, err = c.atMost(ctx, job, run, sandbox); err != nil {
 		return err
 	}
-	tokens, hash := c.Site.Tokens(job)
+	tokens, hash := c.Site.Tokens(job, p)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory = hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (c *Controller) prepare(
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}
-	credentials, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
+	credentials, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, by, c.Now())
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}

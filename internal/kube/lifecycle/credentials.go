@@ -17,9 +17,9 @@ type Fresh struct {
 func freshCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, fresh *Fresh) {
 	const kind = v1alpha1.ConditionCredentialsFresh
 	switch {
-	case len(s.Job.Spec.Credentials) == 0 || status.Phase.Terminal() || status.Active == 0:
+	case status.Phase.Terminal() || status.Active == 0:
 		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case fresh == nil: // not known yet
+	case fresh == nil: // there are none, or nothing is known yet
 	case fresh.Is:
 		set(kind, metav1.ConditionTrue, fresh.Reason, fresh.Message)
 	default:

@@ -6,12 +6,14 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// CredentialsOf lists what of spec.credentials the jobs get. Those for registries are among it if a node may fetch the
-// image with them.
-func (s Site) CredentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
+// CredentialsOf lists what the jobs get of spec.credentials, and by default of their pool. Those for registries are
+// among it if a node may fetch the image with them.
+func (s Site) CredentialsOf(job *v1alpha1.HTCJob, p pool.Pool) []jobcredentials.Credential {
 	var list []jobcredentials.Credential
+	job = complete(job, p)
 	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
 	for _, c := range job.Spec.Credentials {
 		if c.As == v1alpha1.Registry && !s.Inputs.Registries.Allow(registry) {
@@ -77,9 +79,9 @@ func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
 }
 
 // Tokens returns those of a run for its sandbox, and the hash of the first, which is for callbacks.
-func (s Site) Tokens(job *v1alpha1.HTCJob) (all []string, hash []byte) {
+func (s Site) Tokens(job *v1alpha1.HTCJob, p pool.Pool) (all []string, hash []byte) {
 	token, hash := notify.NewToken()
-	if len(s.CredentialsOf(job)) == 0 {
+	if len(s.CredentialsOf(job, p)) == 0 {
 		return []string{token}, hash
 	}
 	return []string{token, jobcredentials.Token(hash)}, hash

@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
@@ -30,12 +31,12 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 		err := s.checkLogin(job)
 		if words == "" {
 			require.NoError(t, err, image)
-			require.Len(t, s.CredentialsOf(job), 1)
+			require.Len(t, s.CredentialsOf(job, pool.Pool{}), 1)
 			continue
 		}
 		require.ErrorContains(t, err, words)
 		require.Equal(t, schedd.Refused, schedd.KindOf(err))
-		require.Empty(t, s.CredentialsOf(job), "the node gets none")
+		require.Empty(t, s.CredentialsOf(job, pool.Pool{}), "the node gets none")
 	}
 	job.Spec.Inputs = []v1alpha1.Input{{Name: "a", Artifact: "a.example.org/g/m:v1"}}
 	require.NoError(t, s.checkLogin(job), "it is for the artifact")

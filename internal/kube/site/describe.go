@@ -68,6 +68,11 @@ func (s Site) RenderSome(
 
 // Describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
 func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
+	sent := Tag(job, attempt)
+	sent.SpecHash, sent.Pool, sent.Creator = job.SpecHash(), p.Name, s.CreatorOf(job.Annotations)
+	if job = complete(job, p); job.Spec.Script.Image == "" {
+		return schedd.Description{}, noImage(p)
+	}
 	queue := job.Queue()
 	if len(points) > 0 {
 		queue = len(points)
@@ -99,8 +104,6 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err != nil {
 		return schedd.Description{}, err
 	}
-	sent := Tag(job, attempt)
-	sent.SpecHash, sent.Pool, sent.Creator = job.SpecHash(), p.Name, s.CreatorOf(job.Annotations)
 	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
@@ -151,6 +154,17 @@ func (s Site) sender(spec v1alpha1.HTCJobSpec) string {
 		return s.Sender
 	}
 	return cmp.Or(s.Sender, s.Program)
+}
+
+// noImage refuses a script without an image.
+func noImage(p pool.Pool) error {
+	if p.None() {
+		return schedd.Refusal("spec.script.image: name the image of the container in which the script runs, such as centos")
+	}
+	return schedd.Refusal(
+		"spec.script.image: name the image of the container in which the script runs, such as centos: HTCPool %s has no default (defaults.image)",
+		p.Name,
+	)
 }
 
 func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
@@ -213,7 +227,10 @@ func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
 		}
 		list = append(
 			list,
-			schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL},
+			schedd.Input{
+				Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL,
+				Unpack: schedd.Unpack(in.Unpack),
+			},
 		)
 	}
 	return list

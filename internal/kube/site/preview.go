@@ -28,7 +28,7 @@ func (s Site) Preview(
 		return schedd.Sandbox{}, nil, err
 	}
 	var credentials []schedd.Credential
-	for _, credential := range s.CredentialsOf(job) {
+	for _, credential := range s.CredentialsOf(job, p) {
 		credentials = append(credentials, Sent(credential, notShown))
 	}
 	sandbox, err := s.Render(job, p, 1, points.Each, credentials...)

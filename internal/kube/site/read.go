@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // ReadCredentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a
@@ -20,11 +21,12 @@ func (s Site) ReadCredentials(
 	ctx context.Context,
 	secrets jobcredentials.Secrets,
 	job *v1alpha1.HTCJob,
+	by pool.Pool,
 	now time.Time,
 ) ([]schedd.Credential, error) {
 	var all []schedd.Credential
 	var without *jobsecrets.Unusable // a login for the registry of the image
-	for _, credential := range s.CredentialsOf(job) {
+	for _, credential := range s.CredentialsOf(job, by) {
 		content, err := credential.Read(ctx, secrets, job.Namespace, now)
 		e, unusable := errors.AsType[*jobsecrets.Unusable](err)
 		switch {
@@ -32,11 +34,11 @@ func (s Site) ReadCredentials(
 			without = e // it may serve an artifact, or another one the image
 			continue
 		case unusable && e.Reason == jobsecrets.ReasonAccount:
-			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
+			return nil, schedd.Refusal("%s: %s", origin(job, by, credential.Name), e.Message)
 		case unusable:
-			return nil, &inputs.Waiting{Reason: e.Reason, Message: fmt.Sprintf("credential %s: %s", credential.Name, e.Message)}
+			return nil, &inputs.Waiting{Reason: e.Reason, Message: origin(job, by, credential.Name) + ": " + e.Message}
 		case err != nil:
-			return nil, fmt.Errorf("credential %s: %w", credential.Name, err)
+			return nil, fmt.Errorf("%s: %w", origin(job, by, credential.Name), err)
 		}
 		all = append(all, Sent(credential, string(content)))
 	}
@@ -45,4 +47,12 @@ func (s Site) ReadCredentials(
 		return nil, &inputs.Waiting{Reason: without.Reason, Message: without.Message}
 	}
 	return all, nil
+}
+
+// origin says who asks for a credential.
+func origin(job *v1alpha1.HTCJob, by pool.Pool, name string) string {
+	if slices.ContainsFunc(job.Spec.Credentials, func(own v1alpha1.Credential) bool { return own.Name == name }) {
+		return "credential " + name
+	}
+	return "credential " + name + " of HTCPool " + by.Name
 }

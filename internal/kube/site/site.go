@@ -35,5 +35,8 @@ type Site struct {
 
 // PoolRules are those of the settings that HTCPools must keep to.
 func (s Site) PoolRules() pool.Rules {
-	return pool.Rules{AllowOptions: s.AllowOptions, Attributes: s.Attributes, PoolSecrets: s.PoolSecrets}
+	return pool.Rules{
+		AllowOptions: s.AllowOptions, Attributes: s.Attributes, AllowImages: s.AllowImages, ImageRegistry: s.ImageRegistry,
+		PoolSecrets: s.PoolSecrets,
+	}
 }

@@ -13,17 +13,19 @@ import (
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // addCredentials gives a step its credentials as they are now, and the token with which its nodes ask for newer ones.
 func (c *Controller) addCredentials(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
+	by pool.Pool,
 	run ledger.Run,
 	i int,
 	step *schedd.DAGStep,
 ) error {
-	all, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
+	all, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, by, c.Now())
 	if err != nil || len(all) == 0 {
 		return err
 	}
@@ -37,7 +39,18 @@ func (c *Controller) addCredentials(
 // CredentialsOfStep implements jobcredentials.Runs.
 func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (jobcredentials.Run, error) {
 	var run ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { run, err = tx.Run(uid, attempt); return err })
+	var w *v1alpha1.HTCWorkflow
+	var by pool.Pool
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(uid, attempt); err != nil {
+			return err
+		}
+		if w = c.Get(keyOf(run)); w == nil || string(w.UID) != uid {
+			return nil
+		}
+		by, err = c.pools.Began(tx, asJob(w), run)
+		return err
+	})
 	switch {
 	case errors.Is(err, ledger.ErrNotFound):
 		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
@@ -47,13 +60,12 @@ func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt,
 		return jobcredentials.Run{}, errors.New("whether this DAG was sent is not recorded yet")
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	w := c.Get(keyOf(run))
 	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() ||
 		w.SpecHash() != run.SpecHash {
 		return r, nil
 	}
 	if g, err := graph.New(w.Spec); err == nil && step < len(g.Steps) {
-		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(stepJob(w, g, step)))
+		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(stepJob(w, g, step), by))
 	}
 	return r, nil
 }
@@ -86,8 +98,9 @@ func (c *Controller) credentialsOf(w *v1alpha1.HTCWorkflow) (all []jobcredential
 	if err != nil {
 		return nil
 	}
+	by := c.pools.Presumed(asJob(w))
 	for i := range g.Steps {
-		for _, one := range c.Site.CredentialsOf(stepJob(w, g, i)) {
+		for _, one := range c.Site.CredentialsOf(stepJob(w, g, i), by) {
 			if one.Kind != jobcredentials.Registry && !slices.Contains(all, one) {
 				all = append(all, one)
 			}

@@ -308,7 +308,7 @@ func (c *Controller) describeStep(
 	if !p.runs(i) {
 		return s, nil // one that is missing prevents nothing
 	}
-	if err := c.addCredentials(ctx, job, run, i, &s); err != nil {
+	if err := c.addCredentials(ctx, job, by, run, i, &s); err != nil {
 		if schedd.KindOf(err) == schedd.Refused {
 			err = schedd.Refusal("step %s: %w", step.Name, err)
 		}

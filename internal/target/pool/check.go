@@ -14,9 +14,11 @@ import (
 
 // Rules are htcd's own settings that also hold for pools.
 type Rules struct {
-	AllowOptions []string // as schedd.Description has it
-	Attributes   []string // the same
-	PoolSecrets  []string // names of the Secrets that hold accounts of namespaces
+	AllowOptions  []string // as schedd.Description has it
+	Attributes    []string // the same
+	AllowImages   []string // the same
+	ImageRegistry string   // the same
+	PoolSecrets   []string // names of the Secrets that hold accounts of namespaces
 }
 
 // Check returns what is wrong with a pool, an *Unusable with ReasonInvalid: then nothing is sent by it.
@@ -47,6 +49,11 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	if err := checkKeep(spec.Keep); err != nil {
 		return invalid(name, err)
+	}
+	if d := spec.Defaults; d != nil && d.Image != "" {
+		if err := schedd.CheckDefaultImage(d.Image, rules.ImageRegistry, rules.AllowImages, spec.Images); err != nil {
+			return invalid(name, fmt.Errorf("defaults.image: %w", err))
+		}
 	}
 	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
 	if err == nil {

@@ -172,11 +172,15 @@ func TestWherePoolsSendHTCJobs(t *testing.T) {
 
 func TestAPoolThatIsWrongSaysWhere(t *testing.T) {
 	for words, spec := range map[string]v1alpha1.HTCPoolSpec{
-		"images: ":                   {Images: []string{"[docker://"}},
-		"--namespace-secrets is not": {Account: &v1alpha1.PoolAccount{SecretName: "any"}},
-		`keep.most: found "1h2"`:     {Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h2"))}},
-		"defaults: htcopts, line 1":  {Defaults: &v1alpha1.PoolDefaults{HTCOpts: "+Owner = 1"}},
-		"defaults.resources":         {Defaults: &v1alpha1.PoolDefaults{Resources: &v1alpha1.Resources{CPUs: new(resource.MustParse("-1"))}}},
+		"images: ":                    {Images: []string{"[docker://"}},
+		"--namespace-secrets is not":  {Account: &v1alpha1.PoolAccount{SecretName: "any"}},
+		`keep.most: found "1h2"`:      {Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h2"))}},
+		"defaults: htcopts, line 1":   {Defaults: &v1alpha1.PoolDefaults{HTCOpts: "+Owner = 1"}},
+		`defaults.image: image "A b"`: {Defaults: &v1alpha1.PoolDefaults{Image: "A b"}},
+		"defaults.image: image docker://b is not among": {
+			Images: []string{"docker://a"}, Defaults: &v1alpha1.PoolDefaults{Image: "b"},
+		},
+		"defaults.resources": {Defaults: &v1alpha1.PoolDefaults{Resources: &v1alpha1.Resources{CPUs: new(resource.MustParse("-1"))}}},
 	} {
 		var why *Unusable
 		require.ErrorAs(t, Check("grid", spec, Rules{}), &why)
