@@ -346,6 +346,7 @@ func TestRenderShowsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	p := b.Pool("", everyDefault)
+	jobSecret(b, "atlas-proxy", "x509up", proxy(t, time.Now().Add(12*time.Hour)))
 	b.Script("sent", "exit 0\n", in(p))
 	job := b.Ended("sent")
 	text, err := yaml.Marshal(
