@@ -97,11 +97,14 @@ test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damag
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
 	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 70m ./outage
 
-# Part of test-lab, and of test-condor25.
+# Part of test: of test-lab, test-outage and, as far as HTCondor matters, test-condor25.
 .PHONY: test-security
+test-security: NAMED = $(shell grep -oE '\bTest[A-Z][A-Za-z0-9]+' SECURITY.md | sort -u | paste -sd '|')
 test-security: $(HOST) ## the tests of what SECURITY.md promises, in a lab; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
-	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -parallel 8 -timeout 30m ./security
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) sh -ec ' \
+		go test -count=1 -parallel 8 -timeout 30m ./security; \
+		go test -count=1 -p 1 -parallel 8 -timeout 60m -run "^($(NAMED))$$" ./schedd ./e2e ./outage'
 
 # In a lab of its own, so that neither HTCondor replaces the other. The tag leaves out the tests that ask nothing of HTCondor in which its
 # releases could differ.

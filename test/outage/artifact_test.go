@@ -148,3 +148,49 @@ func TestTheFetchOfAnArtifactIsInterrupted(t *testing.T) {
 	require.NotContains(t, staged, string(deleted.UID))
 	o.gone()
 }
+
+// A registry that is slow has places of its own. Who needs another one has the rest.
+func TestASlowRegistryKeepsOnlyThoseWaitingWhoNeedIt(t *testing.T) {
+	lab := trial.New(t)
+	r := newSlowRegistry(t, lab.Registry())
+	o := begin(t, "--allow-registries=http://"+r.host()+",http://"+lab.Registry())
+	reference := "/" + o.Namespace + "/model:v1"
+	lab.Push(lab.Registry()+reference, map[string][]byte{"x": []byte(strings.Repeat("x", 1<<20))})
+	r.slow.Store(true)
+	needs := func(b *trial.Bench, registry string) {
+		b.Create("needs", "wc -c <model\n", input(v1alpha1.Input{Name: "model", Artifact: registry + reference}))
+	}
+	hasReason := func(reason string) func(*v1alpha1.HTCJob) bool {
+		return func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == reason }
+	}
+	slow := []*trial.Bench{trial.New(t), trial.New(t)}
+	for _, b := range slow {
+		needs(b, r.host())
+		b.Until("needs", "being fetched", hasReason("Fetching"))
+	}
+	o.Eventually(
+		func() bool { return r.begun.Load() == 2 },
+		func() string { return fmt.Sprintf("%d fetches have begun", r.begun.Load()) },
+	)
+	third := trial.New(t)
+	needs(third, r.host())
+	waits := third.Until("needs", "waiting for its turn", hasReason("ArtifactWaits"))
+	require.Contains(
+		t,
+		third.Condition(waits, v1alpha1.ConditionInputsReady).Message,
+		"htcd fetches from a registry for 2 HTCJobs at a time, and does for others from "+r.host(),
+	)
+
+	needs(o.Bench, lab.Registry())
+	require.Equal(t, "1048576\n", o.Output(o.Fetched("needs"), 0))
+	for _, b := range slow {
+		require.Equal(t, "Fetching", b.Get("needs").Status.Reason)
+	}
+	require.EqualValues(t, 2, r.begun.Load())
+
+	r.slow.Store(false)
+	for _, b := range append(slow, third) {
+		require.Equal(t, "1048576\n", b.Output(b.Fetched("needs"), 0))
+	}
+	o.gone()
+}
