@@ -61,7 +61,7 @@ func (p *Player) furnish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.usual, p.undo = secret.Data, append(p.undo, p.clear)
+	p.usual, p.undo = secret.Data, append(p.undo, p.takeAway)
 	overlay, err := filepath.Abs("../security/testdata/namespace-secrets")
 	if err != nil {
 		return err
@@ -108,11 +108,12 @@ func (p *Player) secondSchedd(ctx context.Context) error {
 	return second.Start(ctx)
 }
 
-// clear takes away what furnish has made, except for the second schedd.
-func (p *Player) clear(ctx context.Context) error {
+// takeAway undoes furnish, except for the second schedd.
+func (p *Player) takeAway(ctx context.Context) error {
 	secrets := p.Core.CoreV1().Secrets(p.Own)
 	err := secrets.Delete(ctx, kinitSecret, metav1.DeleteOptions{})
-	_, kept := secrets.Patch(ctx, kinitSecret, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	free := []byte(`{"metadata":{"finalizers":null}}`)
+	_, kept := secrets.Patch(ctx, kinitSecret, types.MergePatchType, free, metav1.PatchOptions{})
 	if !apierrors.IsNotFound(kept) {
 		err = errors.Join(err, kept)
 	}

@@ -120,7 +120,7 @@ func (c *Controller) sentUnknown(
 			return true, nil
 		}
 	}
-	if err := c.sender.Missing(ctx, t, ledger.Run{UID: uid}, c.Now()); err != nil {
+	if err := c.sender.Missing(ctx, t, ledger.Run{UID: uid, Created: job.CreationTimestamp.Time}, c.Now()); err != nil {
 		return false, err
 	}
 	c.Absences.Clear(uid)

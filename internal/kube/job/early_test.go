@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/recovery"
@@ -50,6 +51,21 @@ func TestAFinalizerAtCreationDoesNotHoldBackADeletionOfWhatWasNeverSent(t *testi
 	w.schedd.Down(&schedd.Error{Kind: schedd.Unreachable})
 	w.delete("one")
 	require.Nil(t, w.job("one"))
+}
+
+func TestNothingIsSentWhileTheScheddShowsAQueueYoungerThanTheHTCJob(t *testing.T) {
+	lost := htcjob("lost", born("5"))
+	w := earlyWorld(t, lost)
+	lost.CreationTimestamp = metav1.NewTime(w.clock)
+	require.NoError(t, w.store.Update(lost))
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.Changed.Add("default/lost")
+	w.settle()
+	w.later(5 * time.Minute)
+	require.Zero(t, w.schedd.Calls(scheddtest.Submit), "its jobs may be in the other queue")
+	w.later(time.Hour)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 }
 
 func TestWhatWasThereBeforeIsLookedForBeforeItIsSent(t *testing.T) {

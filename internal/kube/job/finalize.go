@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
@@ -33,7 +34,7 @@ func (k kind) Owner() orphans.Owner {
 	return orphans.Owner{
 		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
-			return k.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
+			return k.sender.RemoveAll(ctx, backend.Targets(own), uid, time.Time{}, own)
 		},
 	}
 }
@@ -59,7 +60,7 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 			}
 		}
 	}
-	return c.sender.RemoveAll(ctx, targets, string(job.UID), own)
+	return c.sender.RemoveAll(ctx, targets, string(job.UID), job.CreationTimestamp.Time, own)
 }
 
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {

@@ -180,6 +180,25 @@ func TestADeletionWaitsWhileTheScheddShowsAnotherQueue(t *testing.T) {
 	require.Empty(t, w.schedd.Jobs())
 }
 
+func TestADeletionWaitsWhileTheScheddShowsAnotherQueueThoughTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	was := w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock) }))
+	sent := w.schedd.Jobs()
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns(string(was.UID)) }))
+	w.restart()
+	w.delete("one")
+	w.later(5 * time.Minute)
+	require.NotNil(t, w.job("one"))
+	w.schedd.Restore(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
 func TestADeletionIsOverAnHourAfterTheQueueIsGoneForGood(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

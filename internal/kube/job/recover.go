@@ -122,7 +122,11 @@ func (c *Controller) missing(
 	run ledger.Run,
 	asked time.Time,
 ) error {
-	if err := c.sender.Missing(ctx, t, run, asked); err != nil {
+	sent := run
+	if run.Restored { // at some time since then
+		sent.Created = job.CreationTimestamp.Time
+	}
+	if err := c.sender.Missing(ctx, t, sent, asked); err != nil {
 		return err
 	}
 	return c.goOn(ctx, job, run)

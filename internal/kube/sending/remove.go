@@ -18,8 +18,15 @@ import (
 
 // RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
 // intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still
-// appear; an hour apart if a queue is younger than what was sent to it.
-func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
+// appear; an hour apart if a queue is younger than what was sent to it, or, where the ledger has lost what was sent, than
+// the object.
+func (s *Sender) RemoveAll(
+	ctx context.Context,
+	targets []backend.Target,
+	uid string,
+	created time.Time,
+	runs []ledger.Run,
+) error {
 	var all backend.Left
 	for _, t := range targets {
 		left, err := s.removeAt(ctx, t, uid, runs)
@@ -36,13 +43,16 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	others := func(run ledger.Run) bool {
+	younger := func(run ledger.Run) bool {
 		return run.State != ledger.Refused && !run.Confirmed && s.younger(ctx, backend.TargetOf(run), run)
 	}
+	doubt := slices.ContainsFunc(runs, younger) || len(runs) == 0 && slices.ContainsFunc(targets, func(t backend.Target) bool {
+		return s.younger(ctx, t, ledger.Run{Created: created})
+	})
 	switch absent := s.Now().Sub(s.Absences.First(uid, s.Now())); {
 	case open && absent < recovery.AbsentTwice:
 		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
-	case absent < crosscheck.LostAfterMany && slices.ContainsFunc(runs, others):
+	case absent < crosscheck.LostAfterMany && doubt:
 		return &Waiting{
 			After: time.Minute,
 			Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +

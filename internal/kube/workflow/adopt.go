@@ -98,7 +98,8 @@ func (c *Controller) sendLost(
 	if _, err := c.sender.Judge(ctx, t, tag(w, 1), found); err != nil {
 		return err
 	}
-	if err := c.sender.Missing(ctx, t, ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {
+	lost := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
+	if err := c.sender.Missing(ctx, t, lost, c.Now()); err != nil {
 		return err
 	}
 	c.Absences.Clear(string(w.UID))

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/orphans"
@@ -23,7 +24,7 @@ func (k kind) Remove(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.
 		}
 		targets = sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd)
 	}
-	return k.removeAll(ctx, targets, string(w.UID), own)
+	return k.removeAll(ctx, targets, string(w.UID), w.CreationTimestamp.Time, own)
 }
 
 // Forget drops, before the rows that name them, the artifacts in ephemeral registries.
@@ -36,13 +37,19 @@ func (k kind) Forget(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.
 
 // removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer
 // wanted.
-func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
+func (c *Controller) removeAll(
+	ctx context.Context,
+	targets []backend.Target,
+	uid string,
+	created time.Time,
+	runs []ledger.Run,
+) error {
 	for _, t := range targets {
 		if err := c.releaseAll(ctx, t, uid); err != nil {
 			return err
 		}
 	}
-	if err := c.sender.RemoveAll(ctx, targets, uid, runs); err != nil {
+	if err := c.sender.RemoveAll(ctx, targets, uid, created, runs); err != nil {
 		return err
 	}
 	for _, t := range targets {
@@ -83,7 +90,7 @@ func (k kind) Owner() orphans.Owner {
 	return orphans.Owner{
 		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
-			return k.removeAll(ctx, backend.Targets(own), uid, own)
+			return k.removeAll(ctx, backend.Targets(own), uid, time.Time{}, own)
 		},
 	}
 }
