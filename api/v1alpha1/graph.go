@@ -13,11 +13,12 @@ type Graph struct {
 	Nodes []GraphNode `json:"nodes,omitempty"`
 
 	// NodesFrom takes further nodes from tables, which are read when the attempt begins. The columns node and step have a node's name and its
-	// step; the others are variables of its script.
+	// step, and a column priority its priority; the others are variables of its script.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.step)",fieldPath=".step",message="only the jobs of forEach can be those of a table that a step writes: name a ConfigMap or an HTCJob"
 	NodesFrom []ItemsFrom `json:"nodesFrom,omitempty"`
 
 	// Edges say which nodes come before which. Of more than 1,000 make a table, and name it in edgesFrom.
@@ -33,6 +34,7 @@ type Graph struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:XValidation:rule="!has(self.step)",fieldPath=".step",message="only the jobs of forEach can be those of a table that a step writes: name a ConfigMap or an HTCJob"
 	EdgesFrom []ItemsFrom `json:"edgesFrom,omitempty"`
 }
 
@@ -52,6 +54,12 @@ type GraphNode struct {
 	// Step is what it runs.
 	// +required
 	Step StepName `json:"step"`
+
+	// Priority orders it among the jobs of one account in HTCondor, in place of that of its step: higher numbers first.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	Priority *int32 `json:"priority,omitempty"`
 
 	// Variables are those of its script, besides and before those of environment.
 	// +optional

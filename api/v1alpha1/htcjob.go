@@ -99,6 +99,7 @@ type HTCJobSpec struct {
 
 	// ItemsFrom takes the items from a table, which is read when the attempt begins.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.step)",fieldPath=".step",message="only the jobs of forEach can be those of a table that a step writes: name a ConfigMap or an HTCJob"
 	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
 
 	// Parameters makes one job of each combination of its variables' values, in the

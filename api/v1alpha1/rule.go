@@ -15,7 +15,7 @@ type Rule struct {
 	// +optional
 	Step StepName `json:"step,omitempty"`
 
-	// Metric is the name of a result, as scripts write it to $HTC_RESULTS. Without function it is one of these counts: success and
+	// Metric is the name of a result, as scripts write it to $HTC_RESULTS, or duration: how long each script ran, in seconds. Without function it is one of these counts: success and
 	// failure (of sequences; with step, of its jobs), queued (jobs that wait in HTCondor for a slot), running, held.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.-]{0,62}$`
@@ -26,11 +26,12 @@ type Rule struct {
 	// +optional
 	Function MetricFunction `json:"function,omitempty"`
 
-	// When is the condition on that number: `value > 2.0`, or several such comparisons (< <= > >= == !=) joined by && and ||.
-	// +required
+	// When is the condition on that number: `value > 2.0`, or several such comparisons (< <= > >= == !=) joined by && and ||. When absent it
+	// always holds, as soon as there is such a number: Repeat then repeats every sequence as often as times says.
+	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.matches('^ *value *(<=|>=|==|!=|<|>) *-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})? *((&&|[|][|]) *value *(<=|>=|==|!=|<|>) *-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]{1,2})? *)*$')",message="expected comparisons such as value > 2.0, joined by && or ||"
-	When string `json:"when"`
+	When string `json:"when,omitempty"`
 
 	// MinCount is how many results there must be before the rule is looked at; 1 when absent.
 	// +optional
@@ -103,6 +104,9 @@ const (
 	ActionShrink RuleAction = "Shrink"
 	ActionRepeat RuleAction = "Repeat"
 )
+
+// MetricDuration is how long a script has run, in seconds. Where a rule names it, it is a result that scripts need not write.
+const MetricDuration = "duration"
 
 // The metrics that are counts.
 const (

@@ -125,7 +125,8 @@ type ForEach struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Items []Item `json:"items,omitempty"`
 
-	// ItemsFrom takes the items from a table of at most 100,000 rows, which is read when the attempt begins.
+	// ItemsFrom takes the items from a table of at most 100,000 rows, which is read when the attempt begins, or when a step before this one has
+	// written it.
 	// +optional
 	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
 }

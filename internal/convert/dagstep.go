@@ -141,7 +141,7 @@ func (b *dagBuild) once(s *stepper) {
 // tryRE finds the number of a node's try.
 var tryRE = regexp.MustCompile(`(?i)\$\(RETRY(:[^)]*)?\)`)
 
-// tries says that a job is not told how often it was tried.
+// tries says where a job is told how often it was tried.
 func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 	if n.Retries == 0 {
 		return
@@ -149,7 +149,7 @@ func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 	for _, st := range s.out.Statements {
 		if tryRE.MatchString(st.Value) {
 			s.say(st, Line{Verdict: Taken, Words: "$(RETRY) stays 0 when a job is tried again",
-				Instead: "let the program do without the number of its try"})
+				Instead: "let the program read the number of its try from the variable HTC_RETRY"})
 		}
 	}
 }

@@ -172,6 +172,9 @@ func sourceOf(in v1alpha1.Input) string {
 // Sources names the HTCJobs that a spec's jobRefs name, each once, in their order.
 func Sources(spec v1alpha1.HTCJobSpec) []string {
 	var names []string
+	if from := spec.ItemsFrom; from != nil && from.JobRef != nil {
+		names = append(names, from.JobRef.Name)
+	}
 	for _, in := range spec.Inputs {
 		if in.JobRef != nil && !slices.Contains(names, in.JobRef.Name) {
 			names = append(names, in.JobRef.Name)

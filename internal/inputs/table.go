@@ -4,28 +4,63 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"io"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Table reads the table that spec.itemsFrom names and returns it with its digest. Its errors are *Waiting, or passing
-// ones of the apiserver.
-func Table(
+// MaxTable is how many bytes a table of items may have: as many as its items together.
+const MaxTable = 16 << 20
+
+// Table reads the table that an itemsFrom of an object names, if no step writes it, and returns it with its digest. Its
+// errors are those of Resolve.
+func (b Bringer) Table(
 	ctx context.Context,
-	maps ConfigMaps,
-	namespace string,
+	job *v1alpha1.HTCJob,
 	from v1alpha1.ItemsFrom,
 ) (text []byte, digest string, err error) {
-	read := reading{ctx: ctx, maps: maps, namespace: namespace}
-	f, err := read.configMap(from.ConfigMapKeyRef)
-	if w, waits := errors.AsType[*Waiting](err); waits {
-		return nil, "", &Waiting{Reason: w.Reason, Message: "itemsFrom: " + w.Message}
+	in := v1alpha1.Input{Name: "itemsFrom", JobRef: from.JobRef}
+	if from.JobRef == nil {
+		in.ConfigMapKeyRef = &from.ConfigMapKeyRef
 	}
+	alone := &v1alpha1.HTCJob{ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
+	ready, err := b.Resolve(ctx, alone, 1)
 	if err != nil {
-		return nil, "", fmt.Errorf("itemsFrom: %w", err)
+		return nil, "", err
 	}
-	sum := sha256.Sum256(f.content)
-	return f.content, "sha256:" + hex.EncodeToString(sum[:]), nil
+	for _, f := range ready.files {
+		if text, err = f.table(from); err != nil {
+			return nil, "", err
+		}
+	}
+	sum := sha256.Sum256(text)
+	return text, "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+// table returns what is in the file.
+func (f file) table(from v1alpha1.ItemsFrom) ([]byte, error) {
+	if f.open == nil {
+		return f.content, nil
+	}
+	opened, err := f.open()
+	if err != nil {
+		return nil, fmt.Errorf("itemsFrom: %w", err)
+	}
+	defer opened.Close()
+	text, err := ReadTable(opened)
+	if err != nil {
+		return nil, fmt.Errorf("itemsFrom: %s: %w", from, err)
+	}
+	return text, nil
+}
+
+// ReadTable reads a table that jobs have left. Its error is of kind schedd.Refused if it is too large.
+func ReadTable(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, MaxTable+1))
+	if err == nil && len(text) > MaxTable {
+		return nil, schedd.Refusal("expected a table of at most %d MiB, found more", MaxTable>>20)
+	}
+	return text, err
 }

@@ -33,6 +33,7 @@ type DAGStep struct {
 	AbortExitCodes []int  // codes after which a node is not tried again
 	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them
 	AlwaysSucceeds bool   // a failure counts as success: only the callback tells the script's return code
+	Timed          bool   // how long its scripts run is a result of theirs, duration, in seconds
 	Pulls          []Pull
 	PullToken      string   // with which its nodes ask PullURL, and no other step's
 	Keeps          []string // further outputs, as Output.Path, which later DAGs need
@@ -55,6 +56,7 @@ type DAGNode struct {
 	Variables string   // lines NAME=value
 	Pulls     [][]int  // for each of the step's pulls, the nodes that it pulls from; they come before
 	Done      bool     // it has succeeded in an earlier DAG, and does not run; none pulls from it
+	Priority  *int     // in place of that of its step; nil: nothing
 	Inputs    []string // directories in InputsDir whose contents it gets; several nodes may name one
 }
 

@@ -255,6 +255,10 @@ func TestThePriorityOfAStepIsDAGMansToo(t *testing.T) {
 	flow := unpacked(t, s)["flow.dag.new"]
 	require.Contains(t, flow, "\nPRIORITY N1 -3\n")
 	require.Contains(t, flow, "\nPRIORITY N2 5\n")
+	g.Nodes[2].Priority = ptr(9)
+	s, err = g.Render()
+	require.NoError(t, err)
+	require.Contains(t, unpacked(t, s)["flow.dag.new"], "\nPRIORITY N2 9\n")
 }
 
 func TestAGraphOf100000NodesIsAFewMB(t *testing.T) {
@@ -292,7 +296,7 @@ func nodeScratch(t *testing.T, r *receiver, change func(*DAG)) scratch {
 	s, err := g.Render()
 	require.NoError(t, err)
 	tools := gatheringTools()
-	tools["tr"], tools["cp"] = "", ""
+	tools["tr"], tools["cp"], tools["date"] = "", "", ""
 	sc := node(t, r.description(""), tools)
 	files := unpacked(t, s)
 	for name, from := range map[string]string{"job.sh": "s0.sh", "script": "s0/script", ".own-0": "n/0/.own-0"} {
@@ -315,6 +319,7 @@ func TestWrapperOfANode(t *testing.T) {
 		"another success":                 {func(s *DAGStep) { s.JobOptions.SuccessCodes = []int{4} }, "echo x >log; echo y >a.root; exit 4", 0, 4, "", []string{"log"}, []string{"0/job_0/a.root"}},
 		"0 is none":                       {func(s *DAGStep) { s.JobOptions.SuccessCodes = []int{4} }, "echo 'no \"way\\' >&2", 1, 0, "no \"way\\", nil, nil},
 		"a failure":                       {func(*DAGStep) {}, "echo y >a.root; printf 'a\\tb\\nc\\001\\n' >&2; exit 3", 3, 3, "a\tb\nc?", nil, nil},
+		"how long it ran":                 {func(s *DAGStep) { s.Timed = true }, "echo x >log; echo y >a.root", 0, 0, "", []string{".htcd-results", "log"}, []string{"0/job_0/a.root"}},
 		"a failure that is one no longer": {func(s *DAGStep) { s.AlwaysSucceeds = true }, "echo y >a.root; echo why >&2; exit 3", 0, 3, "why", nil, []string{"0/job_0/a.root"}},
 		"an output that is missing does not matter": {func(s *DAGStep) { s.AlwaysSucceeds = true }, "echo y >a.root", 0, 168, "htcd: missing", nil, []string{"0/job_0/a.root"}},
 		"no outputs are named":                      {func(s *DAGStep) { s.Outputs = nil }, "echo y >a.root; echo x >'a b'; echo x >.hidden; mkdir d; echo x >d/x; ln -s a.root link", 0, 0, "", []string{"a b", "a.root", "link"}, []string{"0/job_0/a.root"}},

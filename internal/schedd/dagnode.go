@@ -35,6 +35,7 @@ type nodeHead struct {
 	handed  []string
 	several string // numbers of those that lie at the node's place: " 0 2 "
 	always  string // 1: every end is a success
+	timed   string // 1: how long the script runs is a result
 }
 
 // renderedStep is what Render makes of a step.
@@ -62,6 +63,9 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	}
 	if s.AlwaysSucceeds {
 		head.always = "1"
+	}
+	if s.Timed {
+		head.timed = "1"
 	}
 	for i, h := range handed {
 		head.handed = append(head.handed, h.path)

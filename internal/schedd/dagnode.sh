@@ -90,7 +90,8 @@ of_node() {
 }
 
 # keep_results keeps what the script has measured: for the callback, and among what HTCondor brings back. One byte more than is used
-# shows that there was more.
+# shows that there was more. How long the script ran comes first: what it says itself replaces that.
 keep_results() {
-	[ ! -f .htcd-results ] || head -c 4097 .htcd-results >"$out/.htcd-results" 2>/dev/null || :
+	[ -z "$timed" ] || [ -z "$began" ] || echo "duration=$(($(date +%s) - began))" >"$out/.htcd-results"
+	[ ! -f .htcd-results ] || head -c 4097 .htcd-results >>"$out/.htcd-results" 2>/dev/null || :
 }

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -197,7 +198,7 @@ func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 			n,
 			strings.Join(g.files(n, handed), ", "),
 		)
-		if p := step.JobOptions.Priority; p != nil && *p != 0 {
+		if p := cmp.Or(node.Priority, step.JobOptions.Priority); p != nil && *p != 0 {
 			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
 		}
 		if step.MaxJobs > 0 {

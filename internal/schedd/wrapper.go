@@ -98,6 +98,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 		set("handed", strings.Join(node.handed, "\n"))
 		set("several", node.several)
 		set("always", node.always)
+		set("timed", node.timed)
 	} else {
 		set("node", "")
 	}

@@ -65,6 +65,7 @@ main() {
 	max_output=0
 	starts=0
 	cores=1
+	retry=0
 	on_exit_hold=
 	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
 		while read -r key _ value; do
@@ -74,6 +75,7 @@ main() {
 			MaxTransferOutputMB) max_output=$value ;;
 			NumJobStarts) starts=$value ;;
 			CpusProvisioned) cores=$value ;;
+			NumJobCompletions) retry=$value ;;
 			OnExitHold) [ "$value" = false ] || on_exit_hold=1 ;;
 			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
 				named=1
@@ -407,6 +409,7 @@ item() {
 run() {
 	rc=127
 	ended=
+	began=
 	tool=
 	for t in apptainer singularity; do
 		if command -v "$t" >/dev/null 2>&1; then
@@ -438,6 +441,7 @@ run() {
 		set -- sh -c "$keeper" sh "$keep" "$successes $checkpoint" "$@"
 	fi
 	[ -z "$nodes" ] || set -- "$scratch/.htcd/multi/htcd" multinode run "$scratch/.htcd/multi" "$@"
+	[ -z "$timed" ] || began=$(date +%s)
 	set -- --env "HTCPROCID=$proc" "$image" "$@"
 	for dir in $binds; do
 		if [ -d "$dir" ]; then
@@ -546,6 +550,7 @@ contained() {
 	export_lines <&7
 	exec 7<&-
 	[ -z "$node" ] || export "${prefix}outpath=$scratch" "${prefix}HTC_RESULTS=$scratch/.htcd-results"
+	export "${prefix}HTC_RETRY=$retry"
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
 		for credential in $credentials; do

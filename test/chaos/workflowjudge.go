@@ -113,7 +113,7 @@ func (t *workflowTrialOf) doubled() {
 func (f Flow) levels() int {
 	n := 0
 	for i, s := range f.Steps {
-		if i == 0 || s.Name == finallyStep || s.All {
+		if i == 0 || s.Name == finallyStep || s.All || s.Table {
 			n++
 		}
 	}

@@ -52,7 +52,9 @@ type FlowStep struct {
 	Does    string
 	Retries int
 	Codes   []int32
-	Lines   int // of the file "ran"
+	Lines   int               // of the file "ran"
+	Table   bool              // what it pulls from writes the table of its jobs
+	After   v1alpha1.StepName // the step that must only have ended before; empty: none
 }
 
 const finallyStep = "finally"
@@ -108,6 +110,12 @@ func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec 
 		}
 		if s.Each > 0 {
 			step.ForEach = &v1alpha1.ForEach{Count: int32(s.Each)}
+		}
+		if s.Table {
+			step.ForEach = &v1alpha1.ForEach{ItemsFrom: &v1alpha1.ItemsFrom{Step: s.Pulls, Path: "table.csv"}}
+		}
+		if s.After != "" {
+			step.Needs = []v1alpha1.Need{{Step: s.After, Any: true}}
 		}
 		spec.Steps = append(spec.Steps, step)
 	}
@@ -210,6 +218,14 @@ var WorkflowShapes = []WorkflowShape{
 			Lines: 1,
 		}, {Name: "b", Pulls: "a", Several: true, Lines: 3}, {Name: "c", Pulls: "b", Each: 3, Lines: 4},
 	}}},
+	{Name: "a job makes the table", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
+		{Name: "split", All: true, Lines: 1, Does: "printf 'N\\n1\\n2\\n3\\n' >table.csv"},
+		{Name: "part", Pulls: "split", Table: true, Each: 3, Lines: 2},
+		{Name: "merge", Pulls: "part", Several: true, Lines: 7},
+	}}},
+	{Name: "whatever happened", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
+		{Name: "make", Lines: 1, Does: "test $jobid != job_1 || exit 3"}, {Name: "tidy", After: "make", Lines: 1},
+	}, Differs: map[string]End{"make/job_1": {Code: 3}}}},
 	{Name: "partly failing", Flow: partly},
 	{Name: "retried by code", Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
 		{

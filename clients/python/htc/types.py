@@ -90,10 +90,23 @@ HTCJobSpecItemsFromConfigMapKeyRef = TypedDict(
     total=False,
 )
 
+HTCJobSpecItemsFromJobRef = TypedDict(
+    "HTCJobSpecItemsFromJobRef",
+    {
+        "name": "str",
+        "path": "str",
+        "proc": "int | str",
+    },
+    total=False,
+)
+
 HTCJobSpecItemsFrom = TypedDict(
     "HTCJobSpecItemsFrom",
     {
         "configMapKeyRef": "HTCJobSpecItemsFromConfigMapKeyRef",
+        "jobRef": "HTCJobSpecItemsFromJobRef",
+        "path": "str",
+        "step": "str",
     },
     total=False,
 )

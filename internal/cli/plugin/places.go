@@ -35,6 +35,11 @@ func (c *cluster) placesOf(ctx context.Context, job *v1alpha1.HTCJob) (*places, 
 		p.items, err = items.List(job.Spec.Items, anything)
 	case len(job.Spec.Parameters) > 0:
 		p.items, err = items.Product(job.Spec.Parameters, anything)
+	case from != nil && from.JobRef != nil && p.needItems():
+		return nil, fmt.Errorf(
+			"spec.landing calls files by items, and these are in the output of the HTCJob %s, which this command does not read: use {{proc}} there",
+			from.JobRef.Name,
+		)
 	case from != nil && p.needItems():
 		ref := from.ConfigMapKeyRef
 		table, failed := c.configMaps.Get(ctx, ref.Name, metav1.GetOptions{})

@@ -37,11 +37,13 @@ type Step struct {
 	MaxJobs        int    // of spec.throttle; 0: no limit
 	Category       string // of the steps that share MaxJobs; empty: it is the step's alone
 
-	loose map[int]bool     // those of Needs that must only have ended
-	names []string         // of its nodes, if they are those of spec.graph
-	items []string         // the variables of each node, if it has such
-	by    map[int][]string // by which variables its nodes are paired with those of a step that it needs
-	pairs map[int][][]int  // which of these each node needs, by index
+	loose      map[int]bool     // those of Needs that must only have ended
+	names      []string         // of its nodes, if they are those of spec.graph
+	priorities []*int           // the same
+	items      []string         // the variables of each node, if it has such
+	by         map[int][]string // by which variables its nodes are paired with those of a step that it needs
+	pairs      map[int][][]int  // which of these each node needs, by index
+	table      *Table           // with its items, if a step before writes it
 }
 
 // Pull is a file of a step before.
@@ -80,6 +82,9 @@ func (g *Graph) arrange(number map[v1alpha1.StepName]int) error {
 	}
 	order, err := g.order()
 	if err != nil {
+		return err
+	}
+	if err := g.made(number); err != nil {
 		return err
 	}
 	g.level(order)

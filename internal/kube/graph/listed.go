@@ -46,10 +46,12 @@ func (g *Graph) list() error {
 func (g *Graph) fillListed() {
 	for i := range g.Steps {
 		s := &g.Steps[i]
-		s.names = make([]string, len(s.items))
+		s.names, s.priorities = make([]string, len(s.items)), make([]*int, len(s.items))
 		for index, row := range s.items {
 			line, rest, _ := strings.Cut(row, "\n")
-			s.names[index], s.items[index] = strings.TrimPrefix(line, variableName), rest
+			name, priority, _ := strings.Cut(strings.TrimPrefix(line, variableName), " ")
+			s.names[index], s.items[index] = name, rest
+			s.priorities[index], _ = priorityOf(priority) // Read has checked it
 		}
 	}
 }

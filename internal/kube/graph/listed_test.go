@@ -94,7 +94,7 @@ func TestNodesAndEdgesMayStandInTables(t *testing.T) {
 		EdgesFrom: []v1alpha1.ItemsFrom{table("edges")},
 	}
 	maps := map[string]string{
-		"nodes": "node,step,SEED\nx,a,1\ny,a,2\n",
+		"nodes": "node,step,SEED,priority\nx,a,1,-7\ny,a,2,\n",
 		"more":  `[{"node": "z", "step": "b"}]`,
 		"edges": "parents,children\nx y,z\n",
 	}
@@ -103,6 +103,12 @@ func TestNodesAndEdgesMayStandInTables(t *testing.T) {
 	nodes := g.Nodes(0, Outcome{Sequences: []int{0}})
 	require.Equal(t, Node{Step: 1, Name: "z", Parents: []int{0, 1}}, nodes[2])
 	require.Equal(t, "SEED=2\n", g.Item(nodes[1]))
+	require.Equal(t, -7, *g.Priority(nodes[0]))
+	require.Nil(t, g.Priority(nodes[1]))
+	require.Equal(t, "x", nodes[0].Name)
+	maps["nodes"] = "node,step,priority\nx,a,high\n"
+	_, err = read(s, maps)
+	require.ErrorContains(t, err, `row 1: priority: expected a number from -1000000 to 1000000, found "high"`)
 	delete(maps, "nodes")
 	g, err = read(s, maps)
 	require.NoError(t, err, "what cannot be read is not judged")
@@ -134,7 +140,7 @@ func TestAMistakeInNodesAndEdgesIsNamed(t *testing.T) {
 		"sequences beside it":     {inSequences, nil, "spec.sequences: spec.graph says how often each step runs: leave one of them out"},
 		"needs beside it":         {listed(steps(step("a", needs())), two), nil, "spec.steps[0]: spec.graph says what comes before which: leave out needs, forEach and pairing"},
 		"a rule that repeats":     {repeating, nil, "spec.rules[0]: Repeat is about sequences, and with spec.graph there are none: leave it out"},
-		"a variable called node":  {listed(steps(step("a")), []v1alpha1.GraphNode{{Name: "x", Step: "a", Variables: v1alpha1.Item{"node": "1"}}}), nil, "spec.graph.nodes[0].variables: node and step are columns of tables: choose another name than node"},
+		"a variable called node":  {listed(steps(step("a")), []v1alpha1.GraphNode{{Name: "x", Step: "a", Variables: v1alpha1.Item{"node": "1"}}}), nil, "spec.graph.nodes[0].variables: node, step and priority are columns of tables: choose another name than node"},
 		"a row without a name":    {inTables, map[string]string{"nodes": "step,A\na,1\n", "edges": ""}, `spec.graph.nodesFrom[0], row 1: node: expected a name of at most 63 letters, digits and _ . -, found ""`},
 		"another column of edges": {inTables, map[string]string{"nodes": "node,step\nx,a\n", "edges": "from,to\nx,x\n"}, `spec.graph.edgesFrom[0]: configmap edges, key table: line 1: column 1: expected the names of the variables in the first line, separated by commas: expected the columns parents, children and perhaps outcome, found "from"`},
 		"an edge to nowhere":      {inTables, map[string]string{"nodes": "node,step\nx,a\n", "edges": "parents,children\nx,\n"}, "spec.graph.edgesFrom[0], row 1: children: expected names of nodes, separated by blanks, found none"},

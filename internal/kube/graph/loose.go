@@ -21,7 +21,7 @@ func (g *Graph) checkLoose() error {
 		for k := range s.loose {
 			if from := g.Steps[k]; !s.All && from.Level < s.Level {
 				return fmt.Errorf(
-					"spec.steps[%d].needs: outcome Any: %q comes after a step that runs once for all sequences, and then only in those that have succeeded so far: let it need %q alone, or give it pairing All",
+					"spec.steps[%d].needs: outcome Any: %q comes after a step that runs once for all sequences, or by whose table there are jobs, and then only in those that have succeeded so far: let it need %q alone, or give it pairing All",
 					i,
 					s.Name,
 					from.Name,

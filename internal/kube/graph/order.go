@@ -63,6 +63,9 @@ func (g *Graph) level(order []int) {
 			}
 			s.Level = max(s.Level, level)
 		}
+		if s.table != nil {
+			s.Level = max(s.Level, g.Steps[s.table.From].Level+1)
+		}
 		g.put(i)
 	}
 	if last := len(g.Steps) - 1; g.Steps[last].Final {

@@ -80,6 +80,14 @@ func (g *Graph) Item(n Node) string {
 	return ""
 }
 
+// Priority returns what a node has in place of its step's; nil: nothing.
+func (g *Graph) Priority(n Node) *int {
+	if s := g.Steps[n.Step]; n.Index < len(s.priorities) {
+		return s.priorities[n.Index]
+	}
+	return nil
+}
+
 // nameOf returns that of a node of spec.graph; empty: it has none of its own.
 func (s Step) nameOf(index int) string {
 	if index < len(s.names) {

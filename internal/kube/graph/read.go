@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"htc.cern.ch/htcd/api/items"
@@ -16,6 +17,7 @@ const edgesTable = "/edges"
 const (
 	columnNode     = "node"
 	columnStep     = "step"
+	columnPriority = "priority"
 	columnParents  = "parents"
 	columnChildren = "children"
 	columnOutcome  = "outcome"
@@ -23,7 +25,7 @@ const (
 )
 
 // Read reads the tables of a spec: the variables of its sequences, and the tables for Fill. get returns the text of one
-// that is in a ConfigMap, nil if it cannot be had here: then what depends on it is left out.
+// that lies elsewhere, nil if it cannot be had here: then what depends on it is left out, as are tables that steps write.
 func Read(
 	spec v1alpha1.HTCWorkflowSpec,
 	check items.Check,
@@ -40,7 +42,7 @@ func Read(
 		}
 	}
 	for i, step := range spec.Steps {
-		if each := step.ForEach; each != nil && each.Count == 0 {
+		if each := step.ForEach; each != nil && each.Count == 0 && (each.ItemsFrom == nil || each.ItemsFrom.Step == "") {
 			all, err := r.rows(fmt.Sprintf("spec.steps[%d].forEach", i), each.Items, each.ItemsFrom)
 			if err != nil {
 				return nil, nil, err
@@ -86,7 +88,7 @@ func (r *reader) table(where string, from v1alpha1.ItemsFrom, check items.Check)
 	}
 	all, err := items.Table(text, check)
 	if err != nil {
-		err = fmt.Errorf("%s: configmap %s, key %s: %w", where, from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key, err)
+		err = fmt.Errorf("%s: %s: %w", where, from, err)
 	}
 	return all, err
 }
@@ -101,10 +103,13 @@ func (r *reader) graph(spec v1alpha1.HTCWorkflowSpec) error {
 	var inline []v1alpha1.Item
 	for i, n := range spec.Graph.Nodes {
 		item := v1alpha1.Item{columnNode: v1alpha1.ItemValue(n.Name), columnStep: v1alpha1.ItemValue(n.Step)}
+		if n.Priority != nil {
+			item[columnPriority] = v1alpha1.ItemValue(strconv.Itoa(int(*n.Priority)))
+		}
 		for name, value := range n.Variables {
-			if _, taken := item[name]; taken {
+			if name == columnNode || name == columnStep || name == columnPriority {
 				return fmt.Errorf(
-					"spec.graph.nodes[%d].variables: node and step are columns of tables: choose another name than %s",
+					"spec.graph.nodes[%d].variables: node, step and priority are columns of tables: choose another name than %s",
 					i,
 					name,
 				)
@@ -184,8 +189,9 @@ var nodeRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,62}$`)
 // list adds nodes to the tables of their steps. Their rows begin with their names.
 func (r *reader) list(where string, rows []string, steps map[string]bool) error {
 	for i, row := range rows {
-		values, rest := take(row, columnNode, columnStep)
-		name, step := values[columnNode], values[columnStep]
+		values, rest := take(row, columnNode, columnStep, columnPriority)
+		name, step, priority := values[columnNode], values[columnStep], values[columnPriority]
+		_, wrong := priorityOf(priority)
 		switch {
 		case !nodeRE.MatchString(name):
 			return fmt.Errorf(
@@ -202,14 +208,30 @@ func (r *reader) list(where string, rows []string, steps map[string]bool) error 
 				name,
 				step,
 			)
+		case wrong != nil:
+			return fmt.Errorf("%s, row %d: priority: expected a number from -1000000 to 1000000, found %q", where, i+1, priority)
 		case r.nodes[name]:
 			return fmt.Errorf("%s, row %d: there are two nodes %s: give each a name of its own", where, i+1, name)
 		}
 		r.nodes[name] = true
-		r.tables[step] = append(r.tables[step], variableName+name+"\n"+rest)
+		r.tables[step] = append(r.tables[step], variableName+strings.TrimSpace(name+" "+priority)+"\n"+rest)
 	}
 	return nil
 }
+
+// priorityOf reads the priority of a node; nil: it has that of its step.
+func priorityOf(text string) (*int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err == nil && max(n, -n) > mostPriority {
+		err = strconv.ErrRange
+	}
+	return &n, err
+}
+
+const mostPriority = 1_000_000
 
 // join adds edges.
 func (r *reader) join(where string, rows []string) error {

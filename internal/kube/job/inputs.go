@@ -36,12 +36,8 @@ func (c *Controller) resolveInputs(
 	if !job.Spec.Brings() {
 		return nil, nil
 	}
-	var sources []string
-	for _, name := range inputs.Sources(job.Spec) {
-		sources = append(sources, job.Namespace+"/"+name)
-	}
 	key := job.Namespace + "/" + job.Name
-	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
+	c.awaitSources(job)
 	b := inputs.Bringer{
 		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Uploads: c.Uploads, Jobs: inputJobs{c}, Store: c.Output,
 		Max: c.Site.MaxInput, Missing: c.waiters.Missing(key), Items: items,
@@ -54,6 +50,16 @@ func (c *Controller) resolveInputs(
 		c.waiters.Forget(key)
 	}
 	return ready, err
+}
+
+// awaitSources has changes of the HTCJobs whose output it needs wake an HTCJob. It comes before they are looked at, so
+// that no change is missed.
+func (c *Controller) awaitSources(job *v1alpha1.HTCJob) {
+	var sources []string
+	for _, name := range inputs.Sources(job.Spec) {
+		sources = append(sources, job.Namespace+"/"+name)
+	}
+	c.waiters.Wait(job.Namespace+"/"+job.Name, sources)
 }
 
 // stageInputs writes inputs into a run's directory and names them in the run.

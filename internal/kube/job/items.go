@@ -5,6 +5,7 @@ import (
 
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -23,7 +24,16 @@ func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *le
 			return p, err
 		}
 	}
-	return site.ReadItems(ctx, job, c.ConfigMaps)
+	b := inputs.Bringer{ConfigMaps: c.ConfigMaps, Jobs: inputJobs{c}, Store: c.Output}
+	if job.Spec.ItemsFrom == nil || job.Spec.ItemsFrom.JobRef == nil {
+		return site.ReadItems(ctx, job, b)
+	}
+	c.awaitSources(job)
+	p, err := site.ReadItems(ctx, job, b)
+	if err == nil {
+		c.waiters.Forget(job.Namespace + "/" + job.Name)
+	}
+	return p, err
 }
 
 // insertParts records what belongs to a run beside its row.

@@ -17,24 +17,19 @@ type Items struct {
 }
 
 // ReadItems reads the items that a spec has itself, or names.
-func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMaps) (Items, error) {
+func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.Bringer) (Items, error) {
 	from := job.Spec.ItemsFrom
 	if from == nil {
 		all, err := InlineItems(job)
 		return Items{Each: all}, err
 	}
-	text, digest, err := inputs.Table(ctx, tables, job.Namespace, *from)
+	text, digest, err := tables.Table(ctx, job, *from)
 	if err != nil {
 		return Items{}, err
 	}
 	all, err := items.Table(text, schedd.CheckVariable)
 	if err != nil {
-		return Items{}, schedd.Refusal(
-			"spec.itemsFrom: configmap %s, key %s: %w",
-			from.ConfigMapKeyRef.Name,
-			from.ConfigMapKeyRef.Key,
-			err,
-		)
+		return Items{}, schedd.Refusal("spec.itemsFrom: %s: %w", from, err)
 	}
 	return Items{all, digest}, nil
 }

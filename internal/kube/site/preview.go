@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"fmt"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
@@ -23,7 +24,13 @@ func (s Site) Preview(
 	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
 		return schedd.Sandbox{}, nil, err
 	}
-	points, err := ReadItems(ctx, job, tables)
+	if from := job.Spec.ItemsFrom; from != nil && from.JobRef != nil {
+		return schedd.Sandbox{}, nil, fmt.Errorf(
+			"spec.itemsFrom: %s is known to htcd alone: put the table into a ConfigMap to see what would be sent",
+			from,
+		)
+	}
+	points, err := ReadItems(ctx, job, inputs.Bringer{ConfigMaps: tables})
 	if err != nil {
 		return schedd.Sandbox{}, nil, err
 	}

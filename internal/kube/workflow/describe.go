@@ -26,7 +26,8 @@ type plannedDAG struct {
 	nodes     []graph.Node
 	items     []string            // of all sequences; none if they have no variables
 	tables    map[string][]string // items of steps, by their names
-	digest    string              // of the tables in ConfigMaps that these are from
+	digest    string              // of the tables that these are from
+	counted   bool                // some of them were read just now, as earlier DAGs have written them
 	sequences []int               // those that go on
 	atWork    int                 // how many of them at a time; 0: all
 	occasions []ledger.Occasion   // on which rules have sequences repeat steps; none: this is no repetition
@@ -73,15 +74,18 @@ func (c *Controller) planDAG(
 	if err != nil {
 		return p, err
 	}
+	o, err := c.outcome(ctx, s, total)
+	if err != nil {
+		return p, err
+	}
+	if err := c.readMade(s, o, &p); err != nil {
+		return p, err
+	}
 	if err := p.graph.Check(total); err != nil {
 		return p, schedd.Refusal("%w", err)
 	}
 	if err := checkRules(w.Spec.Rules); err != nil {
 		return p, schedd.Refusal("%w", err)
-	}
-	o, err := c.outcome(ctx, s, total)
-	if err != nil {
-		return p, err
 	}
 	if p.occasions, err = c.occasions(ctx, s, recorded); err != nil {
 		return p, err
@@ -111,8 +115,8 @@ func (c *Controller) planDAG(
 	return p, p.list(w)
 }
 
-// readTables sets the variables of sequences and steps, and returns how many sequences there are. What stands in
-// ConfigMaps is read once in an attempt.
+// readTables sets the variables of sequences and steps, and returns how many sequences there are. What stands elsewhere
+// is read once in an attempt; each of its DAGs is recorded with the tables that were read by then.
 func (c *Controller) readTables(
 	ctx context.Context,
 	w *v1alpha1.HTCWorkflow,
@@ -121,7 +125,7 @@ func (c *Controller) readTables(
 	p *plannedDAG,
 ) (sequences int, err error) {
 	if recorded == nil && len(s.DAGs) > 0 && !s.due() {
-		recorded = &s.DAGs[0].Run
+		recorded = tabled(s.runs())
 	}
 	if recorded != nil && recorded.SpecHash == w.SpecHash() && recorded.ItemsDigest != "" {
 		p.digest = recorded.ItemsDigest
@@ -145,8 +149,9 @@ func (c *Controller) readTables(
 func (c *Controller) readSpec(ctx context.Context, w *v1alpha1.HTCWorkflow, p *plannedDAG) (err error) {
 	var digests []string
 	var unread error
+	b := inputs.Bringer{ConfigMaps: c.ConfigMaps, Jobs: c.Jobs, Store: c.JobOutput}
 	p.items, p.tables, err = graph.Read(w.Spec, checkVariable, func(from v1alpha1.ItemsFrom) ([]byte, error) {
-		text, digest, err := inputs.Table(ctx, c.ConfigMaps, w.Namespace, from)
+		text, digest, err := b.Table(ctx, asJob(w), from)
 		digests, unread = append(digests, digest), err
 		return text, err
 	})
@@ -250,7 +255,7 @@ func (c *Controller) describe(
 	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
 	for i, n := range p.nodes {
 		node := schedd.DAGNode{
-			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)),
+			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)), Priority: p.graph.Priority(n),
 		}
 		if !node.Done {
 			node.Inputs = append(p.inputs(n), p.given(n)...)
@@ -289,6 +294,7 @@ func (c *Controller) describeStep(
 		Category:       step.Category,
 		MayFail:        step.MayFail(),
 		AlwaysSucceeds: step.AlwaysSucceeds,
+		Timed:          timed(w, step.Name),
 		Keeps:          pulledLater(g, i),
 	}
 	if resumes(w) || repeats(w) {
@@ -322,9 +328,12 @@ func pulledLater(g *graph.Graph, i int) []string {
 	return pulled(g, i, func(p graph.Pull) bool { return p.Earlier })
 }
 
-// pulled lists what such pulls bring from a step.
+// pulled lists what such pulls bring from a step, and the tables that it writes for others.
 func pulled(g *graph.Graph, i int, such func(graph.Pull) bool) (paths []string) {
-	for _, step := range g.Steps {
+	for k, step := range g.Steps {
+		if t := g.TableOf(k); t != nil && t.From == i && !slices.Contains(paths, t.Path) {
+			paths = append(paths, t.Path)
+		}
 		for _, pull := range step.Pulls {
 			if such(pull) && pull.From == i && !slices.Contains(paths, pull.Path) {
 				paths = append(paths, pull.Path)

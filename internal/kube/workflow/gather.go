@@ -29,8 +29,8 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			}
 		}
 		own, s.Attempt = Attempt(own, 0)
-		if len(own) > 0 && g != nil && own[0].SpecHash == w.SpecHash() {
-			rows, err := tx.TableRows(own[0].UID, own[0].Attempt)
+		if run := tabled(own); run != nil && g != nil && run.SpecHash == w.SpecHash() {
+			rows, err := tx.TableRows(run.UID, run.Attempt)
 			if err != nil {
 				return err
 			}

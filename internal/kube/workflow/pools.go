@@ -85,12 +85,8 @@ func (c *Controller) usage(ctx context.Context, r admission.Rules) (u admission.
 
 // fits refuses a workflow with more nodes than its pool, or the site, allows.
 func (c *Controller) fits(p prepared) error {
-	nodes := 0
-	for _, n := range p.graph.Totals(len(p.sequences)) {
-		nodes += n
-	}
 	rules := c.rules(p.pool)
-	if err := rules.RefuseNodes(nodes); err != nil {
+	if err := c.fitsNodes(p); err != nil {
 		return err
 	}
 	steps, _ := p.rows()
@@ -101,6 +97,15 @@ func (c *Controller) fits(p prepared) error {
 		}
 	}
 	return nil
+}
+
+// fitsNodes refuses more nodes than the pool lets a workflow have.
+func (c *Controller) fitsNodes(p prepared) error {
+	nodes := 0
+	for _, n := range p.graph.Totals(len(p.sequences)) {
+		nodes += n
+	}
+	return c.rules(p.pool).RefuseNodes(nodes)
 }
 
 // atOnce returns how many nodes of a DAG with these steps may be in the queue, as far as the pool bounds what they ask

@@ -84,7 +84,7 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, e
 				case times[o.Sequence] < most:
 					times[o.Sequence] = most + 1 // of several jobs one is enough
 					all = append(all, repeatable{o, d.Run.Ended.Add(pace.Backoff), succeeded})
-				case times[o.Sequence] == most:
+				case times[o.Sequence] == most && r.When != "": // without, as often is all that was wanted
 					still[o.Sequence] = true
 				}
 			})
@@ -263,7 +263,7 @@ func (s Situation) repeatStates(run ledger.Run, p plannedDAG) (states []ledger.R
 			"rule %d (%s, %s): it is %.6g in %s%s; %s again from %s on",
 			i+1,
 			nameOf(r),
-			r.When,
+			conditionOf(r),
 			first.Value,
 			p.graph.JobID(graph.Node{Sequence: first.Sequence}),
 			others(n),

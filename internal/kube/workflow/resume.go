@@ -168,8 +168,10 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 	if f.items, err = tx.Items(dags[0].UID, dags[0].Attempt); err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return f, err
 	}
-	if f.tables, err = tx.Tables(dags[0].UID, dags[0].Attempt); err != nil {
-		return f, err
+	if run := tabled(dags); run != nil {
+		if f.tables, err = tx.Tables(run.UID, run.Attempt); err != nil {
+			return f, err
+		}
 	}
 	f.named = map[string]bool{}
 	for step, rows := range f.tables {

@@ -38,6 +38,18 @@ func paceOf(r v1alpha1.Rule) (p rules.Pace, err error) {
 	return p, err
 }
 
+// timed reports whether a rule is about how long scripts of a step run. That is measured for rules alone, as results of
+// all nodes of all workflows would cost everybody.
+func timed(w *v1alpha1.HTCWorkflow, step v1alpha1.StepName) bool {
+	return slices.ContainsFunc(
+		w.Spec.Rules,
+		func(r v1alpha1.Rule) bool { return r.Step == step && r.Metric == v1alpha1.MetricDuration },
+	)
+}
+
+// conditionOf says what a rule waits for.
+func conditionOf(r v1alpha1.Rule) string { return cmp.Or(r.When, "always") }
+
 // ruled reports whether rules may act: the newest DAG is in HTCondor, goes on, and is not that of finally.
 func (s Situation) ruled() bool {
 	if len(s.Workflow.Spec.Rules) == 0 || s.Graph == nil || len(s.DAGs) == 0 {
@@ -134,7 +146,7 @@ func (s Situation) decide(i int) (is ledger.RuleState, differs bool, again time.
 	}
 	is.Acts, is.Acted, is.DAG, is.Told = next.Acts, next.Acted, s.newest().Run.Attempt, false
 	is.MaxConcurrent, is.Applied = size, size == 0
-	is.Message = fmt.Sprintf("rule %d (%s, %s): it is %.6g%s; %s", i+1, nameOf(r), r.When, number, among(of), what)
+	is.Message = fmt.Sprintf("rule %d (%s, %s): it is %.6g%s; %s", i+1, nameOf(r), conditionOf(r), number, among(of), what)
 	return is, true, pace.Again(s.Now)
 }
 

@@ -93,6 +93,14 @@ func (s Situation) newest() *DAG {
 	return &s.DAGs[len(s.DAGs)-1]
 }
 
+// runs returns the rows of the attempt's DAGs.
+func (s Situation) runs() (all []ledger.Run) {
+	for _, d := range s.DAGs {
+		all = append(all, d.Run)
+	}
+	return all
+}
+
 // changed reports whether the newest attempt was made from another spec than the present one, or is to be repeated.
 func (s Situation) changed() bool {
 	run, again := s.DAGs[0].Run, s.Workflow.Rerun()

@@ -90,7 +90,7 @@ func (s Situation) succeededIn(finally bool) bool {
 	totals := s.Graph.Totals(s.total())
 	done := s.steps()
 	for i, step := range s.Graph.Steps {
-		if step.All && (finally || !step.Final) && done[i].Succeeded+min(done[i].Failed, step.MayFail()) < totals[i] {
+		if step.All && (finally || !step.Final) && done[i].Succeeded+min(done[i].Failed, step.MayFail()) < max(totals[i], 1) {
 			return false
 		}
 	}

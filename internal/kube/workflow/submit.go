@@ -35,8 +35,12 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, d.Level, run, nil)
-	if err == nil && d.Again { // an attempt that has begun goes on under a lower limit
+	switch {
+	case err != nil:
+	case d.Again: // an attempt that has begun goes on under a lower limit
 		err = c.fits(p)
+	case p.counted: // how many nodes it has was not known before
+		err = c.fitsNodes(p)
 	}
 	if err != nil {
 		return c.sender.Refuse(ctx, run, err, nil)

@@ -21,8 +21,11 @@ var comparisonRE = regexp.MustCompile(
 	`^\s*value\s*(<=|>=|==|!=|<|>)\s*(-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?)\s*$`,
 )
 
-// Parse reads a condition.
+// Parse reads a condition. An empty one holds always.
 func Parse(text string) (c Condition, err error) {
+	if text == "" {
+		return Condition{anyOf: [][]comparison{nil}}, nil
+	}
 	for alternative := range strings.SplitSeq(text, "||") {
 		var all []comparison
 		for part := range strings.SplitSeq(alternative, "&&") {

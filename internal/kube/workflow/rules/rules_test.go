@@ -12,6 +12,7 @@ func TestConditions(t *testing.T) {
 		"value > 2.0":                           {2: false, 2.1: true, -3: false},
 		" value>=2&&value<4 ":                   {1: false, 2: true, 4: false},
 		"value < 1 || value > 2 && value != 3":  {0: true, 1: false, 3: false, 4: true},
+		"":                                      {0: true, -1e9: true},
 		"value == -1.5e2":                       {-150: true, 150: false},
 		"value <= 0 || value == 7 || value > 9": {0: true, 7: true, 8: false, 10: true},
 	} {
@@ -21,7 +22,7 @@ func TestConditions(t *testing.T) {
 			require.Equal(t, want, c.Holds(value), "%s of %g", text, value)
 		}
 	}
-	for _, text := range []string{"", "value", "value > x", "2 < value", "value > 1 && ", "value > 1 | value > 2", "value > 0x1", "value > 1e999", "value > NaN", "value > 1; value < 2"} {
+	for _, text := range []string{"value", "value > x", "2 < value", "value > 1 && ", "value > 1 | value > 2", "value > 0x1", "value > 1e999", "value > NaN", "value > 1; value < 2"} {
 		_, err := Parse(text)
 		require.Error(t, err, text)
 	}
