@@ -43,6 +43,10 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		return nil, err
 	}
 	defer stop()
+	before, err := d.starts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	began, done := time.Now(), d.profile("burst", 20)
 	if _, err := p.create(ctx, p.ours, "burst", n, 1, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" }); err != nil {
 		return nil, err
@@ -56,6 +60,10 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	}
 	took := time.Since(began)
 	done()
+	after, err := d.starts(ctx)
+	if err != nil {
+		return nil, err
+	}
 	book, err := sql.Open(
 		"sqlite",
 		"file:"+filepath.Join(data, "sqlite", "htcjobs.db")+"?mode=ro&_pragma=busy_timeout(10000)",
@@ -76,5 +84,6 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		{what: "from an end to its status, p50", ours: quantile(waits, 0.5), unit: "s"},
 		{what: "p99", ours: quantile(waits, 0.99), unit: "s", aim: "1 s"},
 		{what: "finished", ours: float64(n) / took.Seconds(), unit: "/s"},
+		{what: "programs started", ours: (after - before) / float64(n), unit: "per HTCJob"},
 	}, nil
 }

@@ -214,6 +214,19 @@ func (d *daemon) status(name string) (float64, error) {
 	return 0, fmt.Errorf("no %s", name)
 }
 
+// starts returns how many programs htcd has started.
+func (d *daemon) starts(ctx context.Context) (n float64, err error) {
+	err = metrics(ctx, d.p.world.Ports.Health, func(line string) error {
+		if !strings.HasPrefix(line, "htcd_program_starts_total{") {
+			return nil
+		}
+		more, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		n += more
+		return err
+	})
+	return n, err
+}
+
 // asking returns how long its condor_q and condor_history ran, according to its metrics.
 func (d *daemon) asking(ctx context.Context) (sum time.Duration, err error) {
 	err = metrics(ctx, d.p.world.Ports.Health, func(line string) error {

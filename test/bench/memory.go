@@ -54,7 +54,7 @@ func (d *daemon) settled(ctx context.Context, jobs int) error {
 	return err
 }
 
-// idle measures htcd's resident size with nothing to do.
+// idle measures htcd's resident size with nothing to do, and the programs that it starts all the same.
 func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -76,8 +76,25 @@ func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 	if err := errors.Join(sizeErr, ownErr, d.save("idle.heap.pprof", "heap")); err != nil {
 		return nil, err
 	}
-	return []figure{{ours: size / 1e6, unit: "MB", aim: "40 MB",
-		note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)}}, nil
+	const minutes = 3
+	before, err := d.starts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(minutes * time.Minute):
+	}
+	after, err := d.starts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{ours: size / 1e6, unit: "MB", aim: "40 MB",
+			note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)},
+		{what: "programs started", ours: (after - before) / minutes, unit: "/min"},
+	}, nil
 }
 
 // memory measures htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the
