@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -18,6 +20,16 @@ func (w *world) wait() {
 		w.later(time.Minute)
 		require.NoError(w.t, w.Crosscheck(w.t.Context()))
 	}
+}
+
+func TestWhatALostDAGWaitsForStandsInACondition(t *testing.T) {
+	t.Parallel()
+	s := newSituation(t)
+	s.Workflow.Finalizers, s.Workflow.Status.JobID = []string{v1alpha1.Finalizer}, []string{"7.0"}
+	require.True(t, s.lost())
+	status := newStatus(s, view{blocker: &lifecycle.Blocker{Reason: "Retrying", Message: "no answer"}})
+	require.Len(t, status.Conditions, 1)
+	require.Equal(t, "no answer", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Message)
 }
 
 func TestADAGIsAdoptedWhenTheLedgerIsLost(t *testing.T) {

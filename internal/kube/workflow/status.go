@@ -159,7 +159,8 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	if s.lost() { // what the status says is all that is known
 		status = *s.Workflow.Status.DeepCopy()
 		if v.blocker != nil {
-			set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+			kind := cmp.Or(v.blocker.Condition, v1alpha1.ConditionSubmitted)
+			set(kind, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
 			status.Reason = reasonOf(status)
 		}
 		return status
