@@ -194,6 +194,8 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	if err := d.newWorkflows(l, common); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	l.poolControl = d.newPoolControl(l, book)
+	if l.poolControl, err = d.newPoolControl(l, common); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
 	return l, nil
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
@@ -29,18 +28,18 @@ func (l poolJobs) CheckSoon(run ledger.Run) {
 }
 
 // newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
-func (d *daemon) newPoolControl(l *loop, book reconciler.Ledger) *poolcontrol.Controller {
+func (d *daemon) newPoolControl(l *loop, common reconciler.Common) (*poolcontrol.Controller, error) {
 	rules := l.controller.Site.PoolRules()
-	control := poolcontrol.New(poolcontrol.Options{
-		Pools: l.pools, Objects: apiserver.HTCPools(d.jobs, d.counts.StatusWritten), Jobs: poolJobs{l}, Schedds: l.asked.Answering,
-		Credentials: l.credentials, Ledger: book, Collector: d.o.Collector,
-		Check: func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
-		Log:   d.log.With().Str("component", "pools").Logger(), Now: time.Now,
+	control, err := poolcontrol.New(poolcontrol.Options{
+		Common: common, Informer: l.pools.informer, Objects: apiserver.HTCPools(d.jobs, d.counts.StatusWritten), Jobs: poolJobs{l}, Schedds: l.asked.Answering,
+		Collector: d.o.Collector,
+		Check:     func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
+		Log:       d.log.With().Str("component", "pools").Logger(),
 	})
 	l.pools.changed = func(before, now *v1alpha1.HTCPool) {
 		l.controller.PoolChanged(before, now)
 		l.workflows.PoolChanged(before, now)
 		control.PoolsChanged()
 	}
-	return control
+	return control, err
 }

@@ -37,33 +37,37 @@ type list interface {
 type client[O object, L list] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (O, error)
 	List(ctx context.Context, opts metav1.ListOptions) (L, error)
-	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (O, error)
+	Patch(
+		ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string,
+	) (O, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
 
+// The kinds.
+type (
+	Jobs      = Objects[*v1alpha1.HTCJob, *v1alpha1.HTCJobList, v1alpha1.HTCJobStatus]
+	Workflows = Objects[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList, v1alpha1.HTCWorkflowStatus]
+	Pools     = Objects[*v1alpha1.HTCPool, *v1alpha1.HTCPoolList, v1alpha1.HTCPoolStatus]
+)
+
 // HTCJobs returns the HTCJobs of an apiserver; wrote is called after every write of a status, for metrics.
-func HTCJobs(c *v1alpha1.Client, wrote func(error)) Objects[*v1alpha1.HTCJob, *v1alpha1.HTCJobList, v1alpha1.HTCJobStatus] {
-	return Objects[*v1alpha1.HTCJob, *v1alpha1.HTCJobList, v1alpha1.HTCJobStatus]{
-		func(namespace string) client[*v1alpha1.HTCJob, *v1alpha1.HTCJobList] { return c.HTCJobs(namespace) },
-		v1alpha1.Resource, wrote,
-	}
+func HTCJobs(c *v1alpha1.Client, wrote func(error)) Jobs {
+	of := func(namespace string) client[*v1alpha1.HTCJob, *v1alpha1.HTCJobList] { return c.HTCJobs(namespace) }
+	return Jobs{of, v1alpha1.Resource, wrote}
 }
 
 // HTCWorkflows is HTCJobs for workflows.
-func HTCWorkflows(c *v1alpha1.Client, wrote func(error)) Objects[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList, v1alpha1.HTCWorkflowStatus] {
-	return Objects[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList, v1alpha1.HTCWorkflowStatus]{
-		func(namespace string) client[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList] {
-			return c.Workflows(namespace)
-		},
-		v1alpha1.WorkflowResource, wrote,
+func HTCWorkflows(c *v1alpha1.Client, wrote func(error)) Workflows {
+	of := func(namespace string) client[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList] {
+		return c.Workflows(namespace)
 	}
+	return Workflows{of, v1alpha1.WorkflowResource, wrote}
 }
 
 // HTCPools is HTCJobs for pools.
-func HTCPools(c *v1alpha1.Client, wrote func(error)) Objects[*v1alpha1.HTCPool, *v1alpha1.HTCPoolList, v1alpha1.HTCPoolStatus] {
-	return Objects[*v1alpha1.HTCPool, *v1alpha1.HTCPoolList, v1alpha1.HTCPoolStatus]{
-		func(string) client[*v1alpha1.HTCPool, *v1alpha1.HTCPoolList] { return c.Pools() }, v1alpha1.PoolResource, wrote,
-	}
+func HTCPools(c *v1alpha1.Client, wrote func(error)) Pools {
+	of := func(string) client[*v1alpha1.HTCPool, *v1alpha1.HTCPoolList] { return c.Pools() }
+	return Pools{of, v1alpha1.PoolResource, wrote}
 }
 
 // AddFinalizer returns the object as it is in the apiserver now.

@@ -91,7 +91,7 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 	case lifecycle.Restore:
 		return c.restore(ctx, job)
 	case lifecycle.Remove:
-		return c.Finalize(ctx, job)
+		return reconciler.Finalize(ctx, c.engine, job)
 	case lifecycle.Stop:
 		return c.stop(ctx, job, s, d)
 	case lifecycle.Cancel:

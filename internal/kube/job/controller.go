@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
@@ -86,8 +85,11 @@ type Controller struct {
 	keeper     *backend.Keeper
 }
 
-// engine is what all kinds share.
-type engine = reconciler.Reconciler[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered]
+// What all kinds share.
+type (
+	engine  = reconciler.Reconciler[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered]
+	options = reconciler.Options[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus]
+)
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
@@ -97,8 +99,8 @@ func New(o Options) (*Controller, error) {
 		secretNews: make(chan struct{}, 1),
 	}
 	var err error
-	c.engine, err = reconciler.New[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered](reconciler.Options[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus]{
-		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Common: o.Common, Deleters: deleters,
+	c.engine, err = reconciler.New[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered](options{
+		Kind: kind{c}, Owned: kind{c}, Name: v1alpha1.Kind, Label: "job", Common: o.Common, Deleters: deleters,
 		Informer: o.Informer, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
@@ -120,13 +122,7 @@ func New(o Options) (*Controller, error) {
 	o.OnPassed(c.RetryLimited)
 	c.pools = o.Chooses()
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
-	c.freshness = &jobcredentials.Watch{
-		Secrets: o.JobSecrets,
-		Holders: c.holders,
-		Changed: c.Changed.Add,
-		Served:  jobcredentials.Served(o.Site.CallbackURL),
-		Now:     o.Now,
-	}
+	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
 	c.keeper = &backend.Keeper{
 		Secrets: o.Secrets,
 		Needed:  []func(context.Context, secrets.Own) (bool, error){c.needsSecret},
@@ -139,10 +135,9 @@ func New(o Options) (*Controller, error) {
 		Queue: reconciler.NewQueue(), Workers: o.Fetchers, Endpoint: c.backendOf(reconciler.Asking),
 		Ledger: o.Ledger, Schedd: c.Answering, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
-	c.pusher = push.New(push.Options{
-		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
-	})
+	c.pusher = c.Pusher(push.Options{
+		Store: o.Output, Registries: o.Registries, Credentials: c.registryCredentials,
+	}, o.Observer)
 	c.sender = o.Sends(c.Answering, c.crosscheck)
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.Kind, o.Output, o.Log
 	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled) }

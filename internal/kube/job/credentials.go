@@ -44,27 +44,12 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 	return r, nil
 }
 
-// holders lists the HTCJobs whose credentials are watched.
-func (c *Controller) holders() []jobcredentials.Holder {
-	var all []jobcredentials.Holder
-	for _, object := range c.Informer.GetStore().List() {
-		job := object.(*v1alpha1.HTCJob)
-		if job.Status.Active == 0 || job.DeletionTimestamp != nil {
-			continue
-		}
-		if credentials := c.Site.CredentialsOf(job, c.pools.Presumed(job)); len(credentials) > 0 {
-			all = append(
-				all,
-				jobcredentials.Holder{
-					Key:         job.Namespace + "/" + job.Name,
-					UID:         string(job.UID),
-					Namespace:   job.Namespace,
-					Credentials: withEnds(credentials),
-				},
-			)
-		}
+// watchedOf returns the credentials of an HTCJob whose ends matter now.
+func (c *Controller) watchedOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
+	if job.Status.Active == 0 {
+		return nil
 	}
-	return all
+	return withEnds(c.Site.CredentialsOf(job, c.pools.Presumed(job)))
 }
 
 // withEnds leaves out logins for registries: nothing is known of their ends.

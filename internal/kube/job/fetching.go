@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -106,11 +105,6 @@ func recallWritten(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
 	}
 	return nil
 }
-
-const (
-	pushers  = 2 // artifacts that are pushed in parallel to each registry
-	lastPush = 5 * time.Minute
-)
 
 // registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
 func (c *Controller) registryCredentials(ctx context.Context, item push.Item) ([][]byte, error) {

@@ -72,7 +72,7 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 	}
 	digest, err := ready.Stage(run.TempDir)
 	if err != nil {
-		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
 	}
 	run.InputsDigest = digest
 	return nil
@@ -120,16 +120,6 @@ func (c *Controller) stageAgain(
 		return nil, err
 	}
 	return leave, nil
-}
-
-func (c *Controller) inputsError(err error) error {
-	if _, waits := errors.AsType[*inputs.Waiting](err); waits {
-		return err
-	}
-	if _, full := errors.AsType[*output.NoSpaceError](err); full {
-		return err
-	}
-	return c.sender.StageError(err)
 }
 
 // InputJobs tells package inputs about HTCJobs.

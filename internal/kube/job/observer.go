@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -25,10 +26,7 @@ type Observer interface {
 	GaveUp(procs int)
 	// FetchFailed: a fetch has failed and will be tried again.
 	FetchFailed(reason string)
-	// Pushed: an artifact has been pushed.
-	Pushed(bytes int64)
-	// PushFailed: the artifacts of an HTCJob cannot be pushed now, which will be tried again.
-	PushFailed(reason string)
+	reconciler.PushMetrics
 }
 
 // Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their

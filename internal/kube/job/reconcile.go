@@ -50,8 +50,10 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 			err = errors.Join(err, c.Objects.Each(ctx, job.namespace, job.name, c.rewrite(ctx)))
 		}
 	}
-	err = errors.Join(err, c.reconcileStatus(ctx, o, differ, found), c.reconcileOrphans(ctx, o, found))
-	return report, err
+	err = errors.Join(err, c.reconcileStatus(ctx, o, differ, found))
+	kept, failed := c.ReconcileOrphans(ctx, o.Orphans())
+	report.Differences = append(report.Differences, kept...)
+	return report, errors.Join(err, failed)
 }
 
 type objectName struct{ namespace, name string }

@@ -68,7 +68,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if over {
 		c.Ended.Add(key)
 	} else {
-		c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+		c.Counted(key)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
@@ -183,7 +184,7 @@ func (c *Controller) recordAgain(
 
 // goOn sends an attempt that the schedd does not have, unless it should no longer be sent.
 func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	if fresh, err := c.Fresh(ctx, job); err != nil || !fresh {
+	if fresh, err := reconciler.Fresh(ctx, c.engine, job); err != nil || !fresh {
 		return err
 	}
 	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}

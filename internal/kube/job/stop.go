@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -34,7 +35,7 @@ func (c *Controller) stop(
 ) error {
 	run := *s.Run
 	if run.Stop == "" {
-		fresh, err := c.Fresh(ctx, job)
+		fresh, err := reconciler.Fresh(ctx, c.engine, job)
 		if err != nil || !fresh {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -148,7 +149,7 @@ func (c *Controller) begin(
 	}
 	defer held()
 	if !c.begins(job, *run) {
-		if fresh, err := c.Fresh(ctx, job); err != nil || !fresh {
+		if fresh, err := reconciler.Fresh(ctx, c.engine, job); err != nil || !fresh {
 			return false, err
 		}
 	}

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"k8s.io/apimachinery/pkg/types"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -17,28 +19,14 @@ import (
 
 // Options are the parts of a Controller.
 type Options struct {
-	Pools       Pools
-	Objects     Objects
-	Jobs        Jobs
-	Schedds     Schedds
-	Credentials backend.Credentials
-	Ledger      Ledger
-	Collector   string                        // the usual one, as htcd's flags name it
-	Check       func(*v1alpha1.HTCPool) error // what is wrong with a pool, so that nothing is sent by it
-	Log         zerolog.Logger
-	Now         func() time.Time
-}
-
-// Pools lists the HTCPools. They are shared: copy before changing.
-type Pools interface {
-	List() []*v1alpha1.HTCPool
-	// Default returns the one for HTCJobs that name none; nil: there is none.
-	Default() *v1alpha1.HTCPool
-}
-
-// Objects changes HTCPools in the apiserver.
-type Objects interface {
-	SetStatus(ctx context.Context, pool *v1alpha1.HTCPool, status v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error)
+	reconciler.Common
+	Informer  cache.SharedIndexInformer
+	Objects   reconciler.Objects[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus]
+	Jobs      Jobs
+	Schedds   Schedds
+	Collector string                        // the usual one, as htcd's flags name it
+	Check     func(*v1alpha1.HTCPool) error // what is wrong with a pool, so that nothing is sent by it
+	Log       zerolog.Logger
 }
 
 // Jobs knows the HTCJobs, and the HTCWorkflows.
@@ -58,25 +46,31 @@ type Schedds interface {
 	Known() map[schedd.Endpoint]backend.Reachability
 }
 
-// Ledger is read for runs to hold and to release.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-}
-
 // Controller keeps the HTCPools. Use New.
 type Controller struct {
 	Options
+	*engine
 	news chan struct{} // signalled when a pool has changed
 
 	mu       sync.Mutex
-	written  map[types.UID]written
-	loads    []Load
+	loads    map[string]Load // by pool
 	commands commands
 }
 
+// What all kinds share.
+type (
+	engine  = reconciler.Reconciler[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, struct{}]
+	options = reconciler.Options[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus]
+)
+
 // New returns a controller; Run starts it.
-func New(o Options) *Controller {
-	return &Controller{Options: o, news: make(chan struct{}, 1), written: map[types.UID]written{}}
+func New(o Options) (*Controller, error) {
+	c := &Controller{Options: o, news: make(chan struct{}, 1), loads: map[string]Load{}}
+	var err error
+	c.engine, err = reconciler.New[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, struct{}](options{
+		Kind: kind{c}, Name: "HTCPool", Label: "pool", Common: o.Common, Informer: o.Informer, Objects: o.Objects, Log: o.Log,
+	})
+	return c, err
 }
 
 // PoolsChanged makes the controller look at the pools at once.
@@ -98,13 +92,15 @@ const (
 
 // Run works until ctx ends. The pools must be known.
 func (c *Controller) Run(ctx context.Context) error {
-	var parts sync.WaitGroup
-	parts.Go(func() { every(ctx, betweenReports, nil, c.report) })
-	parts.Go(func() { every(ctx, betweenPasses, c.news, c.follow) })
-	parts.Go(func() { every(ctx, betweenAsking, nil, c.ask) })
-	parts.Wait()
-	c.commands.wait()
-	return nil
+	var group errgroup.Group
+	c.engine.Go(context.WithoutCancel(ctx), &group)
+	group.Go(func() error { every(ctx, betweenReports, nil, func(context.Context, bool) { c.WakeAll() }); return nil })
+	group.Go(func() error { every(ctx, betweenPasses, c.news, c.follow); return nil })
+	group.Go(func() error { every(ctx, betweenAsking, nil, c.ask); return nil })
+	<-ctx.Done()
+	c.engine.ShutDown()
+	defer c.commands.wait()
+	return group.Wait()
 }
 
 // every calls fn at once, at that interval, and when there is news.

@@ -1,5 +1,6 @@
 // Package poolcontrol keeps HTCPools: it writes their statuses, and while one is suspended it holds what waits in
-// HTCondor for a slot. Both follow from the pools as they are now, the ledger and the ads, so nothing is remembered:
+// HTCondor for a slot. HTCPools are a kind of package reconciler, which writes the statuses; they have no runs. Both
+// follow from the pools as they are now, the ledger and the ads, so nothing is remembered:
 //
 //	Suspended          what the ledger shows as idle, or as not yet seen, is held; repeated, since a job that is evicted waits again
 //	                   (of a workflow DAGMan, and its nodes that are idle)

@@ -105,7 +105,7 @@ type task struct {
 // todo lists, for every schedd, the runs whose jobs must be held or released.
 func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, error) {
 	suspended := map[string]bool{}
-	for _, p := range c.Pools.List() {
+	for _, p := range c.All() {
 		if p.Spec.State == v1alpha1.PoolSuspended {
 			suspended[p.Name] = true
 		}

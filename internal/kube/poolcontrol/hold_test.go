@@ -13,12 +13,15 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // world plays everything around a controller.
@@ -26,7 +29,7 @@ type world struct {
 	*Controller
 	t     *testing.T
 	book  *ledger.Ledger
-	pools []*v1alpha1.HTCPool
+	store cache.Store
 	now   time.Time
 
 	mu    sync.Mutex
@@ -42,19 +45,40 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
 	w := &world{t: t, book: book, now: noon, away: map[string]error{}}
-	w.Controller = New(Options{
-		Pools: w, Objects: w, Jobs: w, Schedds: w, Credentials: accounts{}, Ledger: book,
-		Check: func(*v1alpha1.HTCPool) error { return nil }, Log: zerolog.Nop(), Now: func() time.Time { return w.now },
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCPool{}, 0, cache.Indexers{})
+	w.store = informer.GetStore()
+	w.Controller, err = New(Options{
+		Common: reconciler.Common{
+			Pools: noDefault{}, Credentials: accounts{}, Ledger: book, Now: func() time.Time { return w.now },
+		},
+		Informer: informer, Objects: apiserver{w: w}, Jobs: w, Schedds: w,
+		Check: func(*v1alpha1.HTCPool) error { return nil }, Log: zerolog.Nop(),
 	})
+	require.NoError(t, err)
 	return w
 }
 
-func (w *world) List() []*v1alpha1.HTCPool  { return w.pools }
-func (w *world) Default() *v1alpha1.HTCPool { return nil }
+// has makes these the pools.
+func (w *world) has(pools ...*v1alpha1.HTCPool) {
+	for _, p := range pools {
+		require.NoError(w.t, w.store.Update(p))
+	}
+}
 
-func (w *world) SetStatus(_ context.Context, p *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error) {
-	w.sets = append(w.sets, s)
-	return p, w.away["apiserver"]
+type noDefault struct{ pool.Known }
+
+func (noDefault) Default() *v1alpha1.HTCPool { return nil }
+
+type apiserver struct {
+	reconciler.Objects[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus]
+	w *world
+}
+
+func (a apiserver) SetStatus(_ context.Context, p *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error) {
+	a.w.sets = append(a.w.sets, s)
+	p = p.DeepCopy()
+	p.ResourceVersion, p.Status = "2", s
+	return p, a.w.away["apiserver"]
 }
 
 func (w *world) PoolLoad(context.Context, string) (admission.Load, error) { return w.load, nil }
@@ -154,10 +178,10 @@ func TestWhatThePoolsAskForIsDone(t *testing.T) {
 	w.runs("broken", "broken", "s1", "grid", schedd.Idle, "")
 	w.runs("nopool", "a", "s1", "", schedd.Idle, "")
 	w.runs("online", "a", "s1", "on", schedd.Idle, "")
-	w.pools = []*v1alpha1.HTCPool{htcpool("grid"), htcpool("on")}
+	w.has(htcpool("grid"), htcpool("on"))
 	require.Empty(t, w.pass(true))
 
-	w.pools[0] = htcpool("grid", state(v1alpha1.PoolSuspended))
+	w.has(htcpool("grid", state(v1alpha1.PoolSuspended)))
 	require.Equal(t, []string{
 		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"hers"})`, // sent before the namespace had an account of its own
 		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"idle","unseen"})`,
@@ -199,10 +223,7 @@ func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
 	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
 	w.runs("orphan", "a", "s1", "deleted", schedd.Held, "PoolSuspended")
 	w.runs("still", "a", "s1", "other", schedd.Held, "PoolSuspended")
-	w.pools = []*v1alpha1.HTCPool{
-		htcpool("grid", state(v1alpha1.PoolDraining)),
-		htcpool("other", state(v1alpha1.PoolSuspended)),
-	}
+	w.has(htcpool("grid", state(v1alpha1.PoolDraining)), htcpool("other", state(v1alpha1.PoolSuspended)))
 	require.Equal(t, []string{
 		`release at s1 as a: HTCPool =?= "deleted" && member(HTCWorkflowUID ?: HTCJobUID, {"orphan"})`,
 		`release at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"ours"})`,
@@ -211,21 +232,22 @@ func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
 
 func TestAStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 	w := newWorld(t)
-	w.pools = []*v1alpha1.HTCPool{htcpool("grid")}
-	w.report(t.Context(), false)
-	w.report(t.Context(), false)
+	look := func() error { return w.Sync(t.Context(), "grid") }
+	w.has(htcpool("grid"))
+	require.NoError(t, look())
+	require.NoError(t, look())
 	require.Len(t, w.sets, 1, "the informer has not seen it yet")
 	seen := htcpool("grid")
-	seen.ResourceVersion, seen.Status = "2", w.sets[0]
-	w.pools[0] = seen
-	w.report(t.Context(), false)
+	seen.ResourceVersion, seen.Status = "3", w.sets[0]
+	w.has(seen)
+	require.NoError(t, look())
 	require.Len(t, w.sets, 1)
 
 	w.load.Open = 7
 	w.away["apiserver"] = errors.New("away")
-	w.report(t.Context(), false)
+	require.ErrorContains(t, look(), "away")
 	w.away = nil
-	w.report(t.Context(), false)
+	require.NoError(t, look())
 	require.Len(t, w.sets, 3, "a write that failed is repeated")
 	require.EqualValues(t, 7, w.sets[2].Open)
 	require.Equal(t, "grid", w.Loads()[0].Pool)

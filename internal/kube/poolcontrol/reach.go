@@ -55,7 +55,7 @@ func (c *Controller) reach(spec v1alpha1.HTCPoolSpec) []reached {
 func (c *Controller) ask(ctx context.Context, _ bool) {
 	var asking errgroup.Group
 	done := map[schedd.Endpoint]bool{}
-	for _, p := range c.Pools.List() {
+	for _, p := range c.All() {
 		named := c.endpoints(p.Spec)
 		if len(named) == 0 {
 			named = []schedd.Endpoint{{}}

@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 )
 
 // Load says how full a pool was a second ago, for metrics.
@@ -23,75 +23,74 @@ type Load struct {
 }
 
 // Loads returns that of every pool, sorted by name.
-func (c *Controller) Loads() []Load {
+func (c *Controller) Loads() (loads []Load) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.loads
-}
-
-// written is a status that the informer may not have seen yet.
-type written struct {
-	version string // of the object before
-	status  v1alpha1.HTCPoolStatus
-}
-
-// report writes the statuses that have changed.
-func (c *Controller) report(ctx context.Context, _ bool) {
-	var loads []Load
-	next := map[types.UID]written{}
-	pools := slices.SortedFunc(
-		slices.Values(c.Pools.List()),
-		func(a, b *v1alpha1.HTCPool) int { return cmp.Compare(a.Name, b.Name) },
-	)
-	for _, p := range pools {
-		v, err := c.view(ctx, p)
-		if err != nil {
-			if ctx.Err() == nil {
-				c.Log.Debug().Err(err).Str("pool", p.Name).Msg("its status is not known")
-			}
-			continue
-		}
-		was := p
-		if w, is := c.written[p.UID]; is && w.version == p.ResourceVersion {
-			was = p.DeepCopy()
-			was.Status = w.status
-			next[p.UID] = w
-		}
-		status := newStatus(was, v)
-		l := Load{Pool: p.Name, Load: v.load, MaxOpen: maxOpen(p)}
-		if is, reason, _ := accepting(p, v); is != metav1.ConditionTrue {
-			l.Blocked = reason
-		}
-		loads = append(loads, l)
-		if equality.Semantic.DeepEqual(status, was.Status) {
-			continue
-		}
-		switch _, err := c.Objects.SetStatus(ctx, p, status); {
-		case err == nil:
-			next[p.UID] = written{p.ResourceVersion, status}
-		case ctx.Err() == nil && !apierrors.IsNotFound(err):
-			c.Log.Warn().Err(err).Str("pool", p.Name).Msg("status of the pool not written, trying again")
+	for _, p := range c.All() {
+		if load, known := c.loads[p.Name]; known {
+			loads = append(loads, load)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.written, c.loads = next, loads
+	slices.SortFunc(loads, func(a, b Load) int { return cmp.Compare(a.Pool, b.Pool) })
+	return loads
 }
+
+// kind tells the reconciler what is particular to HTCPools.
+type kind struct{ *Controller }
+
+// Seen implements reconciler.Kind, as do the methods below.
+func (kind) Seen(_, _ *v1alpha1.HTCPool) {}
+
+func (kind) Ended(*v1alpha1.HTCPool) bool { return false }
+
+// Gather reads what the status of a pool is made of.
+func (k kind) Gather(
+	ctx context.Context, p *v1alpha1.HTCPool,
+) (reconciler.Case[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus], error) {
+	v := view{now: k.Now(), schedds: k.reach(p.Spec), wrong: k.Check(p)}
+	if first := k.Pools.Default(); first != nil {
+		v.inUse = first.Name
+	}
+	var err error
+	if v.load, err = k.Jobs.PoolLoad(ctx, p.Name); err != nil {
+		return nil, err
+	}
+	load := Load{Pool: p.Name, Load: v.load, MaxOpen: maxOpen(p)}
+	if is, reason, _ := accepting(p, v); is != metav1.ConditionTrue {
+		load.Blocked = reason
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.loads[p.Name] = load
+	return current{p, v}, nil
+}
+
+// current is a pool as it was gathered. What is to be done in HTCondor follows from the ledger alone: see follow.
+type current struct {
+	pool *v1alpha1.HTCPool
+	v    view
+}
+
+// Step implements reconciler.Case, as do the methods below.
+func (current) Step() reconciler.Step { return reconciler.Step{} }
+
+func (current) Follow(context.Context) error { return nil }
+
+func (c current) Object() (*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus) { return c.pool, c.pool.Status }
+
+func (c current) Status(reconciler.Blockers, time.Time) v1alpha1.HTCPoolStatus {
+	return newStatus(c.pool, c.v)
+}
+
+func (current) Delay(_, _ v1alpha1.HTCPoolStatus) (pause time.Duration, worth bool) { return 0, true }
+
+func (current) Events(_, _ v1alpha1.HTCPoolStatus) []lifecycle.Event { return nil }
+
+func (current) Expiry() (at time.Time, why string) { return at, "" }
 
 func maxOpen(p *v1alpha1.HTCPool) int {
 	if l := p.Spec.Limits; l != nil && l.MaxOpen != nil {
 		return int(*l.MaxOpen)
 	}
 	return 0
-}
-
-// view gathers what the status of a pool is made of.
-func (c *Controller) view(ctx context.Context, p *v1alpha1.HTCPool) (view, error) {
-	v := view{now: c.Now(), schedds: c.reach(p.Spec), wrong: c.Check(p)}
-	if first := c.Pools.Default(); first != nil {
-		v.inUse = first.Name
-	}
-	var err error
-	v.load, err = c.Jobs.PoolLoad(ctx, p.Name)
-	return v, err
 }

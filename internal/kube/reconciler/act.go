@@ -35,7 +35,7 @@ func (r *Reconciler[O, S, K]) ActOne(ctx context.Context, class Class, key strin
 	if errors.Is(err, inputs.ErrStopped) {
 		needs, err = class, nil // what to do now is decided again
 	}
-	woken := r.o.Kind.Acted(key, err)
+	woken := r.o.Owned.Acted(key, err)
 	r.Actions.Release(key)
 	if needs != class && err == nil {
 		r.Actions.Add(needs, key)
@@ -126,5 +126,5 @@ func (r *Reconciler[O, S, K]) sweep(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return r.Orphans.Sweep(ctx, key, runs, r.o.Kind.Owner())
+	return r.Orphans.Sweep(ctx, key, runs, r.o.Owned.Owner())
 }

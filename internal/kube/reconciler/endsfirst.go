@@ -24,6 +24,11 @@ func (r *Reconciler[O, S, K]) News(key string, ended bool) {
 	}
 }
 
+// Counted queues an object of which counts have changed, when these may be written.
+func (r *Reconciler[O, S, K]) Counted(key string) {
+	r.Changed.AddAfter(key, r.Memory.UntilWrite(key, r.o.Now(), BetweenWrites))
+}
+
 // endsFirst returns when no end waits for its status, it has waited long enough, or ctx has ended.
 func (r *Reconciler[O, S, K]) endsFirst(ctx context.Context) {
 	none := func(context.Context) (bool, error) { return r.Ended.Len() == 0, nil }

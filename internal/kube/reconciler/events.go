@@ -48,4 +48,4 @@ func (r *Reconciler[O, S, K]) Handler() cache.ResourceEventHandler {
 	}
 }
 
-func keyOf(object metav1.Object) string { return object.GetNamespace() + "/" + object.GetName() }
+func keyOf(object metav1.Object) string { return cache.MetaObjectToName(object).String() }

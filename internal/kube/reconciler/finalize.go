@@ -29,7 +29,7 @@ type Objects[O Object, S any] interface {
 // Fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether
 // a run is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead
 // may show a long outdated version.
-func (r *Reconciler[O, S, K]) Fresh(ctx context.Context, object O) (bool, error) {
+func Fresh[O Sent, S, K any](ctx context.Context, r *Reconciler[O, S, K], object O) (bool, error) {
 	now, err := r.o.Objects.AddFinalizer(ctx, object)
 	if err != nil {
 		return false, fmt.Errorf("add finalizer: %w", err)
@@ -40,7 +40,7 @@ func (r *Reconciler[O, S, K]) Fresh(ctx context.Context, object O) (bool, error)
 
 // Unchanged reports whether an object is still there and has neither been deleted, nor edited, nor requested to run
 // again.
-func Unchanged[O Object](before, now O) bool {
+func Unchanged[O Sent](before, now O) bool {
 	var none O
 	if now == none || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
 		return false
@@ -52,7 +52,7 @@ func Unchanged[O Object](before, now O) bool {
 
 // Finalize removes a deleted object from HTCondor, then from the ledger, the store and the staging directory, and
 // releases it. The finalizer stays until a successful answer shows none of its jobs alive.
-func (r *Reconciler[O, S, K]) Finalize(ctx context.Context, object O) error {
+func Finalize[O Sent, S, K any](ctx context.Context, r *Reconciler[O, S, K], object O) error {
 	key := keyOf(object)
 	runs, err := r.Runs(ctx, key)
 	if err != nil {
@@ -63,14 +63,14 @@ func (r *Reconciler[O, S, K]) Finalize(ctx context.Context, object O) error {
 		const left = "its HTCondor jobs, if any, are left as they are"
 		r.o.Log.Warn().Str(r.o.Label, key).Msg("abandoned: " + left)
 		r.o.Events.Warning(object, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; "+left)
-	} else if err := r.o.Kind.Remove(ctx, object, own); err != nil {
+	} else if err := r.o.Owned.Remove(ctx, object, own); err != nil {
 		if _, pause := errors.AsType[*sending.Waiting](err); pause {
 			return err
 		}
 		return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w",
 			v1alpha1.AbandonAnnotation, err)
 	}
-	if err := r.o.Kind.Forget(ctx, object, own); err != nil {
+	if err := r.o.Owned.Forget(ctx, object, own); err != nil {
 		return err
 	}
 	if err := r.o.Objects.RemoveFinalizer(ctx, object); err != nil {

@@ -25,6 +25,11 @@ import (
 type Object interface {
 	comparable
 	metav1.Object
+}
+
+// Sent is an Object that has runs in HTCondor.
+type Sent interface {
+	Object
 	Abandoned() bool  // an administrator lets go of its jobs
 	Rerun() string    // the request to run it again
 	SpecHash() string // of what of its spec decides what is sent
@@ -34,12 +39,16 @@ type Object interface {
 type Kind[O Object, S any] interface {
 	// Gather reads everything that a decision about an object needs, and decides.
 	Gather(ctx context.Context, object O) (Case[O, S], error)
-	// Gone is told that there is no object of that key.
-	Gone(key string)
 	// Seen is told what the informer has of a change; before is nil if the object is new, now if it is gone.
 	Seen(before, now O)
 	// Ended reports whether nothing happens to an object any more by itself.
 	Ended(object O) bool
+}
+
+// Owned is what a kind does about what its objects have in HTCondor.
+type Owned[O Object] interface {
+	// Gone is told that there is no object of that key.
+	Gone(key string)
 	// Remove removes from HTCondor what these runs of a deleted object have sent, and what the ledger may have lost.
 	Remove(ctx context.Context, object O, runs []ledger.Run) error
 	// Forget drops what htcd has of it.
@@ -76,6 +85,7 @@ type Case[O Object, S any] interface {
 type Options[O Object, S any] struct {
 	Common
 	Kind     Kind[O, S]
+	Owned    Owned[O]    // nil: its objects have no runs
 	Name     string      // of the kind
 	Label    string      // of an object in the log
 	Runs     ledger.Kind // of the objects' runs
@@ -134,7 +144,7 @@ func New[O Object, S, K any](o Options[O, S]) (*Reconciler[O, S, K], error) {
 		}
 		r.actors[class] = &fairqueue.Pool[sending.Line]{
 			Queue: r.Actions.Queues[class], Size: size, More: sending.Line.More,
-			Backend: func(ctx context.Context, key string) sending.Line { return o.Kind.Line(ctx, class, key) },
+			Backend: func(ctx context.Context, key string) sending.Line { return o.Owned.Line(ctx, class, key) },
 			Serve: fairqueue.Each(func(ctx context.Context, key string) {
 				if class == Submitting {
 					r.endsFirst(ctx)

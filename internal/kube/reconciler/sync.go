@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
+	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // SyncOne is Sync with its back-off.
@@ -157,11 +158,13 @@ func (r *Reconciler[O, S, K]) expire(ctx context.Context, object O, why string) 
 }
 
 // gone removes what the ledger has of an object that is gone.
-func (r *Reconciler[O, S, K]) gone(ctx context.Context, key string) error {
-	r.o.Kind.Gone(key)
-	runs, err := r.Runs(ctx, key)
-	if err != nil {
-		return err
+func (r *Reconciler[O, S, K]) gone(ctx context.Context, key string) (err error) {
+	var runs []ledger.Run
+	if r.o.Owned != nil {
+		r.o.Owned.Gone(key)
+		if runs, err = r.Runs(ctx, key); err != nil {
+			return err
+		}
 	}
 	if len(runs) == 0 {
 		r.Orphans.Deletions.Forget(key)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -116,8 +117,13 @@ func (s *Sender) Stage(run ledger.Run, sandbox schedd.Sandbox, tokens ...string)
 	return err
 }
 
-// StageError says why the files of a submission cannot be written.
+// StageError says why the files of a submission cannot be written, unless err says what its inputs wait for.
 func (s *Sender) StageError(err error) error {
+	_, waits := errors.AsType[*inputs.Waiting](err)
+	_, full := errors.AsType[*output.NoSpaceError](err)
+	if waits || full || errors.Is(err, inputs.ErrStopped) {
+		return err
+	}
 	if !output.Full(err) {
 		return fmt.Errorf("write the files to be submitted: %w", err)
 	}

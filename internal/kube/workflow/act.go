@@ -56,7 +56,7 @@ func (c *Controller) do(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situatio
 	case Settle:
 		return c.settle(ctx, s.newest().Run)
 	case Remove:
-		return c.Finalize(ctx, w)
+		return reconciler.Finalize(ctx, c.engine, w)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -123,7 +124,7 @@ func (c *Controller) recordForgotten(
 		return err
 	}
 	defer held()
-	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := reconciler.Fresh(ctx, c.engine, w); err != nil || !fresh {
 		return err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {

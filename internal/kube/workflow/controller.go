@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
@@ -66,10 +65,7 @@ type Observer interface {
 	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in
 	// seconds of one core.
 	Used(namespace string, coreSeconds int64)
-	// Pushed: an artifact has been pushed.
-	Pushed(bytes int64)
-	// PushFailed: the artifacts of a workflow cannot be pushed now, which will be tried again.
-	PushFailed(reason string)
+	reconciler.PushMetrics
 	// DAGSubmitted: the schedd has a DAG of so many nodes.
 	DAGSubmitted(nodes int)
 	// RuleActed: a rule of a workflow has acted.
@@ -99,12 +95,11 @@ type Controller struct {
 	freshness *jobcredentials.Watch
 }
 
-const lastPush = 5 * time.Minute
-
-const pushers = 2 // artifacts that are pushed in parallel to each registry
-
-// engine is what all kinds share.
-type engine = reconciler.Reconciler[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered]
+// What all kinds share.
+type (
+	engine  = reconciler.Reconciler[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered]
+	options = reconciler.Options[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus]
+)
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
@@ -116,8 +111,8 @@ func New(o Options) (*Controller, error) {
 		measures: reconciler.NewQueue(),
 	}
 	var err error
-	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered](reconciler.Options[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus]{
-		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
+	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered](options{
+		Kind: kind{c}, Owned: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
 		Informer: o.Informer, Events: o.Events, Objects: o.Objects, Log: o.Log,
 	})
 	if err != nil {
@@ -149,17 +144,10 @@ func New(o Options) (*Controller, error) {
 		Whole:    o.FullCrosscheck,
 	}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
-	c.pusher = push.New(push.Options{
-		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
-	})
-	c.freshness = &jobcredentials.Watch{
-		Secrets: o.JobSecrets,
-		Holders: c.holders,
-		Changed: c.Changed.Add,
-		Served:  jobcredentials.Served(o.Site.CallbackURL),
-		Now:     o.Now,
-	}
+	c.pusher = c.Pusher(push.Options{
+		Subject: dags{}, Store: o.Output, Registries: o.Registries, Credentials: c.registryCredentials,
+	}, o.Observer)
+	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
 	return c, nil
 }
 

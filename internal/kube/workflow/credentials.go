@@ -70,26 +70,12 @@ func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt,
 	return r, nil
 }
 
-// holders lists the workflows whose credentials are watched.
-func (c *Controller) holders() (all []jobcredentials.Holder) {
-	for _, object := range c.Informer.GetStore().List() {
-		w := object.(*v1alpha1.HTCWorkflow)
-		if n := w.Status.Nodes; w.DeletionTimestamp != nil || w.Status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0 {
-			continue
-		}
-		if credentials := c.credentialsOf(w); len(credentials) > 0 {
-			all = append(
-				all,
-				jobcredentials.Holder{
-					Key:         w.Namespace + "/" + w.Name,
-					UID:         string(w.UID),
-					Namespace:   w.Namespace,
-					Credentials: credentials,
-				},
-			)
-		}
+// watchedOf returns the credentials of a workflow whose ends matter now.
+func (c *Controller) watchedOf(w *v1alpha1.HTCWorkflow) []jobcredentials.Credential {
+	if n := w.Status.Nodes; w.Status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0 {
+		return nil
 	}
-	return all
+	return c.credentialsOf(w)
 }
 
 // credentialsOf lists those of all steps whose ends may be known, each once.

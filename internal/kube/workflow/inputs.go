@@ -201,19 +201,10 @@ func (c *Controller) stageInputs(
 	digest, err := ready.Stage(run.TempDir)
 	if err != nil {
 		leave()
-		return nil, errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+		return nil, errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
 	}
 	run.InputsDigest = digest
 	return leave, nil
-}
-
-func (c *Controller) inputsError(err error) error {
-	_, waits := errors.AsType[*inputs.Waiting](err)
-	_, full := errors.AsType[*output.NoSpaceError](err)
-	if waits || full || errors.Is(err, inputs.ErrStopped) {
-		return err
-	}
-	return c.sender.StageError(err)
 }
 
 // reference names the artifact of a sequence.

@@ -49,7 +49,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	c.noteResults(key, r.Results, r.Ignored)
 	if r.Changed {
-		c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+		c.Counted(key)
 	}
 	return nil
 }
@@ -121,8 +121,7 @@ func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Durati
 }
 
 func (c followed) Changed(run ledger.Run) {
-	key := keyOf(run)
-	c.Controller.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+	c.Counted(keyOf(run))
 }
 
 func (c followed) Used(run ledger.Run, coreSeconds int64) {

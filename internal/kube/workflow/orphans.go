@@ -6,8 +6,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/orphans"
-	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -37,17 +35,4 @@ func (c *Controller) Reconcile(
 	}
 	more, err := c.nodes.Reconcile(ctx, runs, s.DryRun, found)
 	return checked + more, errors.Join(failed, err)
-}
-
-// ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if
-// that was requested.
-func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
-	kept, differences, err := c.Orphans.Reconcile(ctx, s)
-	if err == nil && s.Remove && !s.DryRun {
-		for _, run := range kept {
-			c.Changed.Add(keyOf(run))
-		}
-		c.RetryAll(func(b reconciler.Blocker) bool { return b.Reason == sending.ReasonOrphansKept })
-	}
-	return differences, err
 }

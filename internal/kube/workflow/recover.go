@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -58,7 +59,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 // goOn sends a DAG that the schedd does not have, unless it should no longer be sent. The sandbox and the token are
 // new, and the schedd is chosen again; the nodes are those of its rows.
 func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := reconciler.Fresh(ctx, c.engine, w); err != nil || !fresh {
 		return err
 	}
 	run := s.newest().Run

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -31,7 +32,7 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 				return err
 			}
 		}
-		fresh, err := c.Fresh(ctx, w)
+		fresh, err := reconciler.Fresh(ctx, c.engine, w)
 		if err != nil || !fresh {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -157,7 +158,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		return false, err
 	}
 	defer held()
-	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := reconciler.Fresh(ctx, c.engine, w); err != nil || !fresh {
 		return false, err
 	}
 	steps, places := p.rows()

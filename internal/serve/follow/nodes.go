@@ -46,13 +46,8 @@ func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 
 // workflow is the one that is asked about.
 func (r *Reader) workflow(ctx context.Context, q aggregate.Query) (*v1alpha1.HTCWorkflow, error) {
-	w, there, err := r.o.Workflows(ctx, q.Namespace, q.Name)
-	if err == nil && !there {
-		err = notFound(q, "there is no HTCWorkflow %s in namespace %s", q.Name, q.Namespace)
-	} else if err == nil && w.Spec.Elsewhere() {
-		err = notFound(q, "HTCWorkflow %s is run by %s, as its spec.managedBy says, and not by this htcd", q.Name, w.Spec.ManagedBy)
-	}
-	return w, err
+	runner := func(w *v1alpha1.HTCWorkflow) v1alpha1.Runner { return w.Spec.Runner }
+	return lookUp(ctx, q, v1alpha1.WorkflowKind, r.o.Workflows, runner)
 }
 
 // dags are those of one attempt of a workflow.

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -138,11 +141,20 @@ func attemptLine(run ledger.Run, c ledger.Counts) aggregate.Attempt {
 
 // job is the HTCJob that is asked about.
 func (r *Reader) job(ctx context.Context, q aggregate.Query) (*v1alpha1.HTCJob, error) {
-	job, there, err := r.o.HTCJobs(ctx, q.Namespace, q.Name)
+	runner := func(job *v1alpha1.HTCJob) v1alpha1.Runner { return job.Spec.Runner }
+	return lookUp(ctx, q, v1alpha1.Kind, r.o.HTCJobs, runner)
+}
+
+// lookUp finds an object that this htcd runs.
+func lookUp[O metav1.Object](
+	ctx context.Context, q aggregate.Query, kind string, look apiserver.Lookup[O], runner func(O) v1alpha1.Runner,
+) (O, error) {
+	object, there, err := look(ctx, q.Namespace, q.Name)
 	if err == nil && !there {
-		err = notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
-	} else if err == nil && job.Spec.Elsewhere() {
-		err = notFound(q, "HTCJob %s is run by %s, as its spec.managedBy says, and not by this htcd", q.Name, job.Spec.ManagedBy)
+		err = notFound(q, "there is no %s %s in namespace %s", kind, q.Name, q.Namespace)
+	} else if err == nil && runner(object).Elsewhere() {
+		by := runner(object).ManagedBy
+		err = notFound(q, "%s %s is run by %s, as its spec.managedBy says, and not by this htcd", kind, q.Name, by)
 	}
-	return job, err
+	return object, err
 }
