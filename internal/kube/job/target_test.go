@@ -109,6 +109,10 @@ func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
 	return p.at[id.Endpoint].Answers(ctx, id)
 }
 
+func (p *pools) TakesNodes(ctx context.Context, id schedd.Identity) error {
+	return p.at[id.Endpoint].TakesNodes(ctx, id)
+}
+
 func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
 
 // newWorldOfPools returns a world with the schedds "first", which is the usual one, and "second", and "first" of a pool
