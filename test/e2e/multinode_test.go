@@ -1,3 +1,5 @@
+//go:build multinode
+
 package e2e
 
 import (
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -74,7 +77,7 @@ exit 7
 	job = b.Ended("fails")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
 	require.Equal(t, "exit code 7", job.Status.Failures[0].Message)
-	require.Contains(t, b.File(job, 0, "stderr"), "1: I am wrong\n")
+	require.Contains(t, b.File(job, 0, output.Stderr), "1: I am wrong\n")
 	busy := func() string {
 		out, err := b.Lab.Run(t.Context(), "condor_status", "-constraint", `JobId == "`+job.Status.JobID[0]+`"`, "-af", "Name")
 		require.NoError(t, err)
