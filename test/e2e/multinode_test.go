@@ -16,10 +16,6 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-func nodes(n int32) func(*v1alpha1.HTCJob) {
-	return func(job *v1alpha1.HTCJob) { job.Spec.Nodes = &n }
-}
-
 // withOpenMPI gives an HTCJob Debian's Open MPI, which leaves out the loopback, the lab's only network.
 func withOpenMPI(b *trial.Bench) func(*v1alpha1.HTCJob) {
 	b.T.Helper()
