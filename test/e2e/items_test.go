@@ -283,7 +283,7 @@ var appliedItems = map[string]struct {
 		set("itemsFrom.configMapKeyRef", map[string]any{"name": "points"}),
 		"key: Required value",
 	},
-	"a table from nowhere": {set("itemsFrom", map[string]any{}), "configMapKeyRef: Required value"},
+	"a table from nowhere": {set("itemsFrom", map[string]any{}), "a table is in one place: write configMapKeyRef, jobRef or step"},
 	"parameters": {
 		both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))),
 		"",

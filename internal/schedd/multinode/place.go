@@ -44,7 +44,8 @@ func here(dir string) (place, error) {
 	if p.number, err = strconv.Atoi(os.Getenv("_CONDOR_PROCNO")); err != nil || p.number < 0 || p.number >= nodes {
 		return p, errors.New("HTCondor has not said which node this is")
 	}
-	if p.key, err = os.ReadFile(filepath.Join(dir, fileKey)); err != nil { // #nosec G304 -- the wrapper's directory
+	p.key, err = os.ReadFile(filepath.Join(dir, fileKey)) // #nosec G304 -- the wrapper's directory
+	if err != nil {
 		return p, err
 	}
 	ad, err := os.ReadFile(os.Getenv("_CONDOR_JOB_AD")) // #nosec G304 G703 -- HTCondor's variable
