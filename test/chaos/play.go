@@ -24,7 +24,6 @@ import (
 var htcdFlags = []string{
 	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
 	"--keep-free=16Mi", // for a small volume
-	"--namespace-secrets",
 }
 
 // Player carries out a plan in a lab.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,7 +83,7 @@ func (p *Player) furnish(ctx context.Context) error {
 	if _, err := p.Jobs.Pools().Create(ctx, pool, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return p.Lab.Part("htcd").Restart(ctx, htcdFlags...)
+	return p.Lab.Part("htcd").Restart(ctx, append(slices.Clone(htcdFlags), "--namespace-secrets")...)
 }
 
 // secondSchedd starts it with an empty queue and other numbers of clusters than the usual one has.

@@ -18,7 +18,7 @@ import (
 func (g *graph) inSpool(script string) string {
 	g.t.Helper()
 	return outside(g.t, fmt.Sprintf(`set -e
-dir=$(find "${CONDOR_CONFIG%%/*}/spool" -type d -name cluster%d.proc0.subproc0)
+dir=$(find "${CONDOR_CONFIG%%/*}/spool" -type d -name cluster%d.proc0.subproc0) || : # others may go meanwhile
 cd "${dir:?}"
 set --
 for p in /proc/[0-9]*; do
