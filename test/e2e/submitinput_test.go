@@ -216,7 +216,6 @@ func TestARefusedSubmissionLeavesNoConfigMap(t *testing.T) {
 	}{
 		"a misspelt field":      {[]string{bad, "--input", fit}, ".spec.script.imgae: field not declared in schema"},
 		"a name that htcd uses": {[]string{fileIn(t, dir, "job.yaml", reader), "--input", "script=" + fit}, "an input must not be called script"},
-		"a directory":           {[]string{bad, "--input", dir}, "is a directory: name the files in it one by one"},
 		"a program":             {[]string{"/bin/true"}, "/bin/true: yaml: control characters are not allowed"},
 	} {
 		_, err := b.Lab.Run(t.Context(), "htcd", append(append([]string{"submit"}, c.args...), "-n", b.Namespace)...)
