@@ -28,8 +28,8 @@ const (
 )
 
 const (
-	// MaxListedJobs is how many jobs an HTCJob may have of which status.jobid lists every id. An id is at most some 20
-	// bytes, and every watcher gets the whole object on every change. Of more jobs it lists ListedOfMany.
+	// Up to MaxListedJobs jobs, status.jobid of an HTCJob lists every id; of more jobs it lists ListedOfMany. An id is at
+	// most some 20 bytes, and every watcher gets the whole object on every change.
 	MaxListedJobs = 1000
 	ListedOfMany  = 100
 

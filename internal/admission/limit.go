@@ -257,24 +257,21 @@ func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 func (r Rules) Refuse(d Demand) error {
 	for _, l := range []struct {
 		limit *int32
+		jobs  int
 		name  string
 		what  string
 	}{
-		{r.Limits.MaxQueue, "maxQueue", "jobs that one HTCJob may have"},
-		{r.Limits.MaxOpen, "maxOpen", "jobs that may be open"},
-		{r.Limits.MaxOpenPerNamespace, "maxOpenPerNamespace", "jobs that a namespace may have open"},
-		{r.Limits.MaxIdle, "maxIdle", "jobs that may wait for a slot"},
-		{r.mostIdle(), "idlePercentOfRunning.max", "jobs that may wait for a slot"},
-		{r.Limits.NewPerMinute, "newPerMinute", "jobs that may be sent in a minute"},
+		{r.Limits.MaxQueue, max(d.Jobs, d.Made), "maxQueue", "jobs that one HTCJob may have"},
+		{r.Limits.MaxOpen, d.Jobs, "maxOpen", "jobs that may be open"},
+		{r.Limits.MaxOpenPerNamespace, d.Jobs, "maxOpenPerNamespace", "jobs that a namespace may have open"},
+		{r.Limits.MaxIdle, d.Jobs, "maxIdle", "jobs that may wait for a slot"},
+		{r.mostIdle(), d.Jobs, "idlePercentOfRunning.max", "jobs that may wait for a slot"},
+		{r.Limits.NewPerMinute, d.Jobs, "newPerMinute", "jobs that may be sent in a minute"},
 	} {
-		jobs := d.Jobs
-		if l.name == "maxQueue" {
-			jobs = max(jobs, d.Made)
-		}
-		if most, is := bound(l.limit); is && jobs > most {
+		if most, is := bound(l.limit); is && l.jobs > most {
 			return schedd.Refusal(
 				"queue %d is more than the %d %s %s (%s): make it several HTCJobs",
-				jobs,
+				l.jobs,
 				most,
 				l.what,
 				r.where(),

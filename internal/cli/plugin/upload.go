@@ -36,8 +36,8 @@ func uploadCommand() *cobra.Command {
   - name: events.root
     upload: sha256:...
 
-A directory is packed into an archive, without its own name, of which the jobs get what is in it with unpack: Directory, as a directory
-of the input's name, or with unpack: Here.
+A directory is packed into an archive of what is in it. With unpack: Directory the jobs get that in a directory of the input's name, with
+unpack: Here in the directory of the script.
 
 An upload is named by its content, so a file that the namespace has already is not sent again. A broken connection is resumed; an upload
 that was interrupted goes on where it stood when the command is repeated. What no HTCJob or HTCWorkflow names is dropped after a day, and

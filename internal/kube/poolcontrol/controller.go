@@ -2,7 +2,6 @@ package poolcontrol
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -50,24 +49,21 @@ type Schedds interface {
 type Controller struct {
 	Options
 	*engine
-	news chan struct{} // signalled when a pool has changed
-
-	mu       sync.Mutex
-	loads    map[string]Load // by pool
+	news     chan struct{} // signalled when a pool has changed
 	commands commands
 }
 
 // What all kinds share.
 type (
-	engine  = reconciler.Reconciler[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, struct{}]
+	engine  = reconciler.Reconciler[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, Load]
 	options = reconciler.Options[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus]
 )
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
-	c := &Controller{Options: o, news: make(chan struct{}, 1), loads: map[string]Load{}}
+	c := &Controller{Options: o, news: make(chan struct{}, 1)}
 	var err error
-	c.engine, err = reconciler.New[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, struct{}](options{
+	c.engine, err = reconciler.New[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, Load](options{
 		Kind: kind{c}, Name: "HTCPool", Label: "pool", Common: o.Common, Informer: o.Informer, Objects: o.Objects, Log: o.Log,
 	})
 	return c, err

@@ -24,10 +24,8 @@ type Load struct {
 
 // Loads returns that of every pool, sorted by name.
 func (c *Controller) Loads() (loads []Load) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, p := range c.All() {
-		if load, known := c.loads[p.Name]; known {
+		if load := c.Memory.Of(p.Name).Kind; load.Pool != "" {
 			loads = append(loads, load)
 		}
 	}
@@ -59,9 +57,7 @@ func (k kind) Gather(
 	if is, reason, _ := accepting(p, v); is != metav1.ConditionTrue {
 		load.Blocked = reason
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.loads[p.Name] = load
+	k.Memory.Change(p.Name, func(known *reconciler.Record[Load]) { known.Kind = load })
 	return current{p, v}, nil
 }
 

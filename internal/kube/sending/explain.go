@@ -64,11 +64,9 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	return lifecycle.Blocker{Condition: conditionOf[t.With], Reason: t.Reason, Message: t.Message}, t.Endpoint
 }
 
-// ExplainPush turns what is known of an error of a push into what its condition says.
+// ExplainPush turns what Explain says of an error of a push into what its condition says.
 func ExplainPush(err error, b lifecycle.Blocker) lifecycle.Blocker {
-	if e, is := errors.AsType[*artifact.Unusable](err); is {
-		b.Reason, b.Message = e.Reason, err.Error()
-	} else if e, is := errors.AsType[*inputs.Waiting](err); is {
+	if e, is := errors.AsType[*inputs.Waiting](err); is {
 		b.Reason, b.Message = e.Reason, err.Error()
 	}
 	b.Condition, b.Message = v1alpha1.ConditionOutputsPushed, "not pushed yet: "+b.Message
