@@ -43,8 +43,8 @@ type largeInput struct {
 }
 
 // readInputs reads the files of arguments FILE and NAME=FILE. Directories are to be uploaded; DIRECTORY/ means what is
-// in one. If they are too large for one ConfigMap, the largest are to
-// be uploaded, until the others fit. Nothing is returned unless all of them can be read.
+// in one. Of the files the largest are to be uploaded, until the others fit into one ConfigMap. Nothing is returned
+// unless all of them can be read.
 func readInputs(arguments []string) (files []input, large []largeInput, err error) {
 	var all []largeInput
 	paths := map[string]string{}
