@@ -128,13 +128,6 @@ test-cost: $(HOST) ## what each test of SUITE takes, one after the other: second
 		$(abspath $(TEST_LAB)-cost)/bin/cost $(abspath $(TEST_LAB)-cost)/bin/lab with --clone $(CURDIR) \
 		go test -json -count=1 -p 1 -parallel 1 -timeout 180m -run '$(RUN)' ./$(SUITE)
 
-# Not part of test: at times the schedd of the lab does not advertise its dedicated scheduler's jobs (docs/multinode.md).
-.PHONY: test-multinode
-test-multinode: ## run MPI on three nodes, and a job that fails on one of them; CONDOR=25 for HTCondor 25.14
-	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
-	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -tags multinode -count=1 -timeout 15m -v -run 'TestAJobOfSeveralNodes$$' ./e2e
-
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)

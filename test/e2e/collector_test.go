@@ -35,7 +35,3 @@ func TestAPoolWithACollectorOfItsOwnRunsJobs(t *testing.T) {
 	b.Create("nodes", "exit 0\n", in(pool), nodes(2)) // whose machines are for another schedd's
 	require.Contains(t, b.Condition(b.Ended("nodes"), v1alpha1.ConditionFailed).Message, "no machine of the pool takes jobs of several nodes")
 }
-
-func nodes(n int32) func(*v1alpha1.HTCJob) {
-	return func(job *v1alpha1.HTCJob) { job.Spec.Nodes = &n }
-}

@@ -1,5 +1,3 @@
-//go:build multinode
-
 package e2e
 
 import (
@@ -9,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
@@ -80,4 +79,12 @@ exit 7
 		return out
 	}
 	b.Eventually(func() bool { return busy() == "" }, busy)
+}
+
+// By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes.
+func nodes(n int32) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) {
+		job.Spec.Nodes = &n
+		job.Spec.Resources = &v1alpha1.Resources{Disk: new(resource.MustParse("100Mi"))}
+	}
 }
