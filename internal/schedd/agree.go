@@ -58,14 +58,14 @@ func (o JobOptions) said() ([]said, error) {
 // requirements reads the expression in spec.requirements, in which line breaks count as blanks.
 func requirements(x string) (string, error) {
 	if m := macro.FindString(x); m != "" {
-		return "", refused("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
+		return "", Refusal("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
 	}
 	if err := short("requirements", x); err != nil {
-		return "", refused("spec.requirements: %w", err)
+		return "", Refusal("spec.requirements: %w", err)
 	}
 	written, err := enclosed(x)
 	if syntax, ok := errors.AsType[*classad.SyntaxError](err); ok {
-		return "", refused(
+		return "", Refusal(
 			"spec.requirements, line %d, column %d: found %s, expected %s",
 			syntax.Line,
 			syntax.Column,
@@ -74,7 +74,7 @@ func requirements(x string) (string, error) {
 		)
 	}
 	if err != nil {
-		return "", refused("spec.requirements: %w", err)
+		return "", Refusal("spec.requirements: %w", err)
 	}
 	return written, oneLine("spec.requirements", written)
 }

@@ -41,7 +41,7 @@ func allowImage(image string, patterns []string, allower string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	return refused("image %s is not among those that %s allows: %s", image, allower, strings.Join(patterns, ", "))
+	return Refusal("image %s is not among those that %s allows: %s", image, allower, strings.Join(patterns, ", "))
 }
 
 func matchImage(image, pattern string) bool {

@@ -17,7 +17,7 @@ const (
 // checkArgs refuses arguments that no program could be given, whatever the items are.
 func (d Description) checkArgs() error {
 	if len(d.Args) > maxArgs {
-		return refused(
+		return Refusal(
 			"spec.script.args: expected at most %d, found %d: put them into a file that the script reads",
 			maxArgs,
 			len(d.Args),
@@ -25,7 +25,7 @@ func (d Description) checkArgs() error {
 	}
 	for i, arg := range d.Args {
 		if strings.ContainsRune(arg, 0) {
-			return refused(
+			return Refusal(
 				"spec.script.args[%d]: found a NUL character, expected none: encode binary data, as base64 for example",
 				i,
 			)
@@ -51,7 +51,7 @@ func (d Description) checkArgsOf(job, variables string) error {
 		for _, m := range argumentRE.FindAllStringSubmatch(arg, -1) {
 			value, there := values[m[1]]
 			if m[1] != "" && job != "" && !there {
-				return refused(
+				return Refusal(
 					"spec.script.args[%d]: found %s, and %s has no variable %s: expected one of its items",
 					i,
 					m[0],
@@ -63,7 +63,7 @@ func (d Description) checkArgsOf(job, variables string) error {
 		}
 	}
 	if size > maxArgsBytes {
-		return refused(
+		return Refusal(
 			"spec.script.args: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
 			size,
 		)

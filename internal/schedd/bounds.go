@@ -55,7 +55,7 @@ func (d Description) chained(options []option) error {
 			return l.refuse(0, "%s: %w", strings.TrimPrefix(key, "My."), wrong)
 		}
 	}
-	return refused("spec.%s: %w", key, wrong) // requirements; all other fields are numbers and words
+	return Refusal("spec.%s: %w", key, wrong) // requirements; all other fields are numbers and words
 }
 
 // tooLong returns the key of the first such expression, and what is wrong with it.

@@ -42,48 +42,48 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 	until, _ := value(options, "retry_until")
 	switch {
 	case c.ExitCode < leastCheckpoint || c.ExitCode > mostCheckpoint:
-		return refused(
+		return Refusal(
 			"spec.checkpoint.exitCode: found %d, expected %d to %d, such as 85: others are how programs end that have failed, were killed or could not run",
 			c.ExitCode,
 			leastCheckpoint,
 			mostCheckpoint,
 		)
 	case slices.Contains(codes, c.ExitCode):
-		return refused(
+		return Refusal(
 			"spec.checkpoint.exitCode: %d is a success, too: let the script return another code for a checkpoint",
 			c.ExitCode,
 		)
 	case until == strconv.Itoa(c.ExitCode):
-		return refused(
+		return Refusal(
 			"spec.checkpoint.exitCode: %d is that of retry_until, too: let the script return another code for a checkpoint",
 			c.ExitCode,
 		)
 	case d.Interactive > 0:
-		return refused("spec.checkpoint: an interactive job runs no script that could write a checkpoint: leave it out")
+		return Refusal("spec.checkpoint: an interactive job runs no script that could write a checkpoint: leave it out")
 	case len(c.Files) == 0 || len(c.Files) > maxOutputs:
-		return refused("spec.checkpoint.files: expected 1 to %d, found %d: name a directory", maxOutputs, len(c.Files))
+		return Refusal("spec.checkpoint.files: expected 1 to %d, found %d: name a directory", maxOutputs, len(c.Files))
 	}
 	for i, file := range c.Files {
 		top, _, _ := strings.Cut(file, "/")
 		switch {
 		case len(file) > maxOutputPath || strings.ContainsAny(file, "*?[]") || !outputPathRE.MatchString(file):
-			return refused(
+			return Refusal(
 				"spec.checkpoint.files: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : ! -, at most %d, in which no part begins with a dot; for files whose names change name their directory",
 				clip(file),
 				maxOutputPath,
 			)
 		case slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor"):
-			return refused(
+			return Refusal(
 				"spec.checkpoint.files: found %q, a name that htcd or HTCondor uses: let the script give the file another name",
 				file,
 			)
 		case slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && in.Name == top }):
-			return refused(
+			return Refusal(
 				"spec.checkpoint.files: %s comes from a Secret, which the job gets anew each time: leave it out",
 				file,
 			)
 		case slices.Contains(c.Files[:i], file):
-			return refused("spec.checkpoint.files: found %q twice", file)
+			return Refusal("spec.checkpoint.files: found %q twice", file)
 		}
 	}
 	return nil

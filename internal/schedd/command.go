@@ -55,7 +55,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: plain(f.Words), err: f.Err}
+	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: plain(f.Words), Cause: f.Err}
 	switch f.Cause {
 	case tool.TimedOut:
 		e.Kind = Timeout

@@ -34,9 +34,13 @@ func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Clie
 func staged(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
-	d := description()
-	d.Queue = n
-	require.NoError(t, stageIn(dir, d, "tok-0123456789"))
+	d := Description{
+		Tag:       Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},
+		BatchName: "zero", Queue: n, Image: "docker://centos", Command: "bash", Source: "echo A\n",
+	}
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.NoError(t, Stage(dir, s, "tok-0123456789"))
 	return dir
 }
 

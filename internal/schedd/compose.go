@@ -35,7 +35,7 @@ func (d Description) own() ([]option, error) {
 
 // complete adds what follows from the job options as a whole.
 func (d Description) complete(options []option) (_ []option, err error) {
-	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success, d.onNodesWithPlugins} {
+	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.keepDeadlines, d.JobOptions.success, d.onNodesWithPlugins} {
 		if options, err = more(options); err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (d Description) keepPoolHold(options []option) ([]option, error) {
 		}
 		condition, err := joined("&&", notHeldByPool, before)
 		if err != nil {
-			return nil, refused("%s: %w", key, err)
+			return nil, Refusal("%s: %w", key, err)
 		}
 		options = replace(options, key, condition)
 	}
@@ -85,7 +85,7 @@ func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
 		both, err := joined("||", condition, before)
 		if err != nil {
-			return nil, refused("%s: %w", key, err)
+			return nil, Refusal("%s: %w", key, err)
 		}
 		condition = both
 	}
@@ -109,24 +109,24 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	}
 	first, there := value(options, "request_memory")
 	if !there {
-		return nil, refused(
+		return nil, Refusal(
 			"spec.memoryRetry: expected spec.resources.memory beside it, or a default for it of an HTCPool, which it doubles",
 		)
 	}
 	asked, isNumber := units(option{"request_memory", first})
 	switch {
 	case !isNumber:
-		return nil, refused(
+		return nil, Refusal(
 			"spec.memoryRetry: expected a number in spec.resources.memory, which it doubles, found request_memory = %s in htcopts",
 			first,
 		)
 	case asked < 1:
-		return nil, refused(
+		return nil, Refusal(
 			"spec.memoryRetry: expected a first request above 0, which it doubles, found request_memory = %s in htcopts",
 			first,
 		)
 	case float64(m.Most) <= asked:
-		return nil, refused(
+		return nil, Refusal(
 			"spec.memoryRetry.maxMemory: expected more than the %.0f MiB of the first request, found %d MiB",
 			asked,
 			m.Most,
@@ -181,5 +181,5 @@ func (o JobOptions) attributes() []option {
 		}
 		all = append(all, option{"My." + attrSuccess, classad.Quote(strings.Join(codes, ","))})
 	}
-	return append(all, o.Deadlines.attributes()...)
+	return append(all, deadlineAttributes(o.Deadlines)...)
 }

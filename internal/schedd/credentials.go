@@ -33,34 +33,34 @@ const (
 
 func (d Description) checkCredentials() error {
 	if len(d.Credentials) > MaxCredentials {
-		return refused("spec.credentials: expected at most %d, found %d", MaxCredentials, len(d.Credentials))
+		return Refusal("spec.credentials: expected at most %d, found %d", MaxCredentials, len(d.Credentials))
 	}
 	if len(d.Credentials) > 0 && d.Environment[variableCredentials] != "" {
-		return refused("spec.environment: the variable %s is set by htcd because of spec.credentials", variableCredentials)
+		return Refusal("spec.environment: the variable %s is set by htcd because of spec.credentials", variableCredentials)
 	}
 	names, variables := map[string]bool{}, map[string]bool{}
 	for _, c := range d.Credentials {
 		switch _, own := d.Environment[c.Variable]; {
 		case !credentialRE.MatchString(c.Name):
-			return refused(
+			return Refusal(
 				"spec.credentials: expected a name of at most 64 letters, digits and _ . -, which begins with a letter, a digit or _, found %q",
 				clip(c.Name),
 			)
 		case names[c.Name]:
-			return refused("spec.credentials: %s is there twice", c.Name)
+			return Refusal("spec.credentials: %s is there twice", c.Name)
 		case !credentialVarRE.MatchString(c.Variable):
-			return refused("spec.credentials: %s cannot be the path of a file", c.Variable)
+			return Refusal("spec.credentials: %s cannot be the path of a file", c.Variable)
 		case c.Variable != "" && variables[c.Variable]:
-			return refused("spec.credentials: two have their path in %s: use File for one of them", c.Variable)
+			return Refusal("spec.credentials: two have their path in %s: use File for one of them", c.Variable)
 		case own:
-			return refused("spec.environment: the variable %s is set by htcd because of the credential %s", c.Variable, c.Name)
+			return Refusal("spec.environment: the variable %s is set by htcd because of the credential %s", c.Variable, c.Name)
 		case len(c.Content) > MaxCredentialSize:
-			return refused("spec.credentials: %s has %d bytes, expected at most 64 KiB", c.Name, len(c.Content))
+			return Refusal("spec.credentials: %s has %d bytes, expected at most 64 KiB", c.Name, len(c.Content))
 		}
 		names[c.Name], variables[c.Variable] = true, true
 	}
 	if d.PullURL != "" && (!strings.HasPrefix(d.PullURL, "https://") || !urlRE.MatchString(d.PullURL)) {
-		return refused("URL of credentials %q: expected https://", d.PullURL)
+		return Refusal("URL of credentials %q: expected https://", d.PullURL)
 	}
 	return nil
 }

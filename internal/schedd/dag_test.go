@@ -175,7 +175,7 @@ func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 		"codes and retry_until": {func(g *DAG) {
 			g.Steps[0].RetryExitCodes, g.Steps[0].Options = []int{5}, "max_retries = 2\nretry_until = 3"
 		}, "retry_until in htcopts and retryExitCodes"},
-		"retries that disagree":       {func(g *DAG) { g.Steps[0].JobOptions.Retries, g.Steps[0].Options = ptr(1), "max_retries = 2" }, "spec.retries do not say the same"},
+		"retries that disagree":       {func(g *DAG) { g.Steps[0].JobOptions.Retries, g.Steps[0].Options = new(1), "max_retries = 2" }, "spec.retries do not say the same"},
 		"too many that it pulls from": {func(g *DAG) { g.Nodes[2].Pulls[0] = make([]int, 1001) }, "a job pulls from 1001 others, expected at most 1000"},
 		"a throttle below 0":          {func(g *DAG) { g.MaxJobs = -1 }, "expected 0 or more"},
 	} {
@@ -219,12 +219,12 @@ func TestRetriesOfANode(t *testing.T) {
 	}{
 		"none":             {func(*DAGStep) {}, "", "0", false},
 		"other successes":  {func(s *DAGStep) { s.JobOptions.SuccessCodes = []int{3, 0} }, "", "3 0", false},
-		"any failure":      {func(s *DAGStep) { s.JobOptions.Retries = ptr(2) }, "max_retries = 2\n", "0", true},
-		"some codes":       {func(s *DAGStep) { s.JobOptions.Retries, s.RetryExitCodes = ptr(2), []int{75, 76} }, "max_retries = 2\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75,76})\n", "0", true},
+		"any failure":      {func(s *DAGStep) { s.JobOptions.Retries = new(2) }, "max_retries = 2\n", "0", true},
+		"some codes":       {func(s *DAGStep) { s.JobOptions.Retries, s.RetryExitCodes = new(2), []int{75, 76} }, "max_retries = 2\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75,76})\n", "0", true},
 		"codes in htcopts": {func(s *DAGStep) { s.Options, s.RetryExitCodes = "max_retries = 4", []int{75} }, "max_retries = 4\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75})\n", "0", true},
-		"an end of all":    {func(s *DAGStep) { s.JobOptions.Retries, s.AbortExitCodes = ptr(2), []int{9} }, "max_retries = 2\nretry_until = ExitBySignal =?= false && member(ExitCode, {9})\n", "0", true},
+		"an end of all":    {func(s *DAGStep) { s.JobOptions.Retries, s.AbortExitCodes = new(2), []int{9} }, "max_retries = 2\nretry_until = ExitBySignal =?= false && member(ExitCode, {9})\n", "0", true},
 		"a success there":  {func(s *DAGStep) { s.Options = "success_exit_code = 5\nmax_retries = 1" }, "max_retries = 1\nsuccess_exit_code = 0\n", "5", true},
-		"successes, too":   {func(s *DAGStep) { s.JobOptions.SuccessCodes, s.JobOptions.Retries = []int{3, 5}, ptr(1) }, "max_retries = 1\n", "3 5", true},
+		"successes, too":   {func(s *DAGStep) { s.JobOptions.SuccessCodes, s.JobOptions.Retries = []int{3, 5}, new(1) }, "max_retries = 1\n", "3 5", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := dag()
@@ -249,13 +249,13 @@ func TestRetriesOfANode(t *testing.T) {
 
 func TestThePriorityOfAStepIsDAGMansToo(t *testing.T) {
 	g := dag()
-	g.Steps[0].Options, g.Steps[1].JobOptions.Priority = "priority = -3", ptr(5)
+	g.Steps[0].Options, g.Steps[1].JobOptions.Priority = "priority = -3", new(5)
 	s, err := g.Render()
 	require.NoError(t, err)
 	flow := unpacked(t, s)["flow.dag.new"]
 	require.Contains(t, flow, "\nPRIORITY N1 -3\n")
 	require.Contains(t, flow, "\nPRIORITY N2 5\n")
-	g.Nodes[2].Priority = ptr(9)
+	g.Nodes[2].Priority = new(9)
 	s, err = g.Render()
 	require.NoError(t, err)
 	require.Contains(t, unpacked(t, s)["flow.dag.new"], "\nPRIORITY N2 9\n")

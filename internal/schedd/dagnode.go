@@ -76,7 +76,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 		}
 	}
 	if len(outputs) > maxOutputs {
-		return renderedStep{}, refused(
+		return renderedStep{}, Refusal(
 			"expected at most %d outputs, together with what other steps pull from it, found %d: name directories, or patterns such as result/*.root",
 			maxOutputs,
 			len(outputs),
@@ -166,13 +166,13 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 		kept:   []option{noMail},
 		asked:  options,
 		output: brought,
-		tag:    d.Tag.nodeLines(),
+		tag:    nodeTagLines(d.Tag),
 		procs:  1,
 	})
 }
 
-// nodeLines returns the tag of a node as submit lines.
-func (t Tag) nodeLines() []option {
+// nodeTagLines returns the tag of a node as submit lines.
+func nodeTagLines(t Tag) []option {
 	lines := []option{
 		{"My." + attrWorkflow, classad.Quote(t.UID)}, {"My." + attrDAG, strconv.Itoa(t.Attempt)}, nodeTagged,
 		{"My." + attrNamespace, classad.Quote(t.Namespace)}, {"My." + attrName, classad.Quote(t.Name)},
@@ -199,9 +199,9 @@ func (s DAGStep) retryOnly(options []option) ([]option, error) {
 	case len(s.RetryExitCodes) == 0:
 		return options, nil
 	case until:
-		return nil, refused("retry_until in htcopts and retryExitCodes do not say the same: write it once")
+		return nil, Refusal("retry_until in htcopts and retryExitCodes do not say the same: write it once")
 	case !retried:
-		return nil, refused("retryExitCodes: expected retries beside them")
+		return nil, Refusal("retryExitCodes: expected retries beside them")
 	}
 	return append(
 		options,
@@ -222,7 +222,7 @@ func numbers(codes []int) string {
 func refuseOutputLines(options []option) error {
 	for _, key := range []string{"transfer_output_files", outputRemaps} {
 		if _, said := value(options, key); said {
-			return refused("%s cannot be used in a workflow: name the files in outputs", key)
+			return Refusal("%s cannot be used in a workflow: name the files in outputs", key)
 		}
 	}
 	return nil
@@ -232,18 +232,18 @@ func refuseOutputLines(options []option) error {
 func (s DAGStep) checkStep() error {
 	switch {
 	case len(s.Items) > 0 || slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.OfProc }):
-		return refused("items, and inputs of single jobs, cannot be used in a workflow")
+		return Refusal("items, and inputs of single jobs, cannot be used in a workflow")
 	case slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.URL != "" }):
-		return refused("outputs: a URL cannot be used in a workflow")
+		return Refusal("outputs: a URL cannot be used in a workflow")
 	case s.MaxJobs < 0:
-		return refused("a throttle of %d: expected 0 or more", s.MaxJobs)
+		return Refusal("a throttle of %d: expected 0 or more", s.MaxJobs)
 	}
 	for _, code := range s.RetryExitCodes {
 		if code < 1 || code > 255 {
-			return refused("retryExitCodes: expected return codes from 1 to 255, found %d", code)
+			return Refusal("retryExitCodes: expected return codes from 1 to 255, found %d", code)
 		}
 		if s.Checkpoint != nil && code == s.Checkpoint.ExitCode {
-			return refused(
+			return Refusal(
 				"retryExitCodes: %d is spec.checkpoint.exitCode, after which a job goes on anyway: leave it out",
 				code,
 			)
@@ -266,14 +266,14 @@ var (
 func (g DAG) check() error {
 	switch {
 	case len(g.Nodes) == 0:
-		return refused("a workflow without jobs")
+		return Refusal("a workflow without jobs")
 	case g.MaxIdle < 0 || g.MaxJobs < 0:
-		return refused("throttles of %d idle and %d jobs: expected 0 or more", g.MaxIdle, g.MaxJobs)
+		return Refusal("throttles of %d idle and %d jobs: expected 0 or more", g.MaxIdle, g.MaxJobs)
 	}
 	for _, step := range g.Steps {
 		for _, pull := range step.Pulls {
 			if pull.From < 0 || pull.From >= len(g.Steps) {
-				return refused("step %s pulls from a step that is not in this DAG", step.Name)
+				return Refusal("step %s pulls from a step that is not in this DAG", step.Name)
 			}
 		}
 	}
@@ -289,34 +289,34 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	isNode := func(m int) bool { return m >= 0 && m < len(g.Nodes) && m != n }
 	switch {
 	case node.Step < 0 || node.Step >= len(g.Steps):
-		return refused("node %d: there is no step %d", n, node.Step)
+		return Refusal("node %d: there is no step %d", n, node.Step)
 	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || Taken(node.Place)):
-		return refused(
+		return Refusal(
 			"node %d: the identifier %q: expected at most %d letters, digits and _ . -, and no name that htcd or HTCondor uses",
 			n,
 			clip(node.Place),
 			maxPlace,
 		)
 	case slices.ContainsFunc(slices.Concat(node.Parents, node.Ended), func(m int) bool { return !isNode(m) }):
-		return refused("node %d: one of its parents is not in this DAG", n)
+		return Refusal("node %d: one of its parents is not in this DAG", n)
 	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):
-		return refused("node %d: %d pulls of a step that has %d", n, len(node.Pulls), len(g.Steps[node.Step].Pulls))
+		return Refusal("node %d: %d pulls of a step that has %d", n, len(node.Pulls), len(g.Steps[node.Step].Pulls))
 	}
 	pulled := 0
 	for i, from := range node.Pulls {
 		pull := g.Steps[node.Step].Pulls[i]
 		for _, m := range from {
 			if !isNode(m) || g.Nodes[m].Step != pull.From || pull.Several && g.Nodes[m].Place == "" {
-				return refused("node %d: node %d is not one that it can pull from", n, m)
+				return Refusal("node %d: node %d is not one that it can pull from", n, m)
 			}
 		}
 		if len(from) > 1 && !pull.Several {
-			return refused("node %d: %d files of one name", n, len(from))
+			return Refusal("node %d: %d files of one name", n, len(from))
 		}
 		pulled += len(from)
 	}
 	if pulled > maxPulled {
-		return refused(
+		return Refusal(
 			"step %s: a job pulls from %d others, expected at most %d: let a step between them join some",
 			g.Steps[node.Step].Name,
 			pulled,
@@ -325,7 +325,7 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	}
 	for _, dir := range node.Inputs {
 		if !dirRE.MatchString(dir) {
-			return refused("node %d: the directory %q: expected lower case letters, digits and -", n, clip(dir))
+			return Refusal("node %d: the directory %q: expected lower case letters, digits and -", n, clip(dir))
 		}
 	}
 	return nil

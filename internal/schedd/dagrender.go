@@ -114,7 +114,7 @@ func (g DAG) Render() (Sandbox, error) {
 		step.Tag, step.BatchName, step.Queue = g.Tag, g.BatchName, 1
 		r, err := step.render(k, handed[k])
 		if err != nil {
-			return Sandbox{}, refused("step %s: %w", step.Name, err)
+			return Sandbox{}, Refusal("step %s: %w", step.Name, err)
 		}
 		files = append(files, r.files...)
 		s.Steps = append(s.Steps, r.sent)
@@ -169,7 +169,7 @@ func (g DAG) submit(sender bool) string {
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
 		// A newer schedd would let DAGMan wait for five minutes after each hold or kill.
 		{"My.DisableCoolDown", "true"},
-	}, heldIfUnable(122), g.Tag.lines()), 1)
+	}, heldIfUnable(122), tagLines(g.Tag)), 1)
 }
 
 // starter returns the text of dagman.sh, the executable of DAGMan's job.

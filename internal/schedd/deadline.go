@@ -26,53 +26,52 @@ const (
 	ReasonIdleTooLong = "IdleDeadlineExceeded"
 )
 
-// runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code
-// holdRanTooLong (23.9, 25.14). The transfer of files does not count, unlike with allowed_job_duration, and the next
+// holdRanTooLong is the code with which HTCondor holds a job that has run for longer than its runLimit (23.9, 25.14).
+const holdRanTooLong = 47
+
+// runLimit is the submit command by which HTCondor limits an execution: it holds the job then. The transfer of files does not count, unlike with allowed_job_duration, and the next
 // execution counts anew. It passes over an execution that begins in the second in which its shadow did, as most do on a
 // fast machine, or that a schedd has found again after a restart (23.9: the shadow holds only what has begun after
 // itself): PeriodicRemove ends those.
-const (
-	runLimit       = "allowed_execute_duration"
-	holdRanTooLong = 47
-)
+const runLimit = "allowed_execute_duration"
 
-func (d Deadlines) check() error {
+// Check refuses what is no time.
+func (d Deadlines) Check() error {
 	if d.HeldDeadline < 0 || d.IdleDeadline < 0 || d.RunDeadline < 0 {
-		return refused(
+		return Refusal(
 			"spec.heldDeadlineSeconds, spec.idleDeadlineSeconds, spec.runDeadlineSeconds: expected nothing below 0",
 		)
 	}
 	return nil
 }
 
-// or completes the deadlines with others.
-func (d Deadlines) or(others Deadlines) Deadlines {
+// Or completes the deadlines with others.
+func (d Deadlines) Or(others Deadlines) Deadlines {
 	return Deadlines{
-		cmp.Or(
-			d.HeldDeadline,
-			others.HeldDeadline,
-		), cmp.Or(d.IdleDeadline, others.IdleDeadline), cmp.Or(d.RunDeadline, others.RunDeadline),
+		HeldDeadline: cmp.Or(d.HeldDeadline, others.HeldDeadline),
+		IdleDeadline: cmp.Or(d.IdleDeadline, others.IdleDeadline),
+		RunDeadline:  cmp.Or(d.RunDeadline, others.RunDeadline),
 	}
 }
 
-// deadlines remove jobs that were held or idle, or ran, for too long. Those that HTCondor holds for it no condition of
+// keepDeadlines removes jobs that were held or idle, or ran, for too long. Those that HTCondor holds for it no condition of
 // a user's releases.
-func (d Deadlines) deadlines(options []option) (_ []option, err error) {
-	if release, there := value(options, "periodic_release"); there && d.RunDeadline > 0 {
+func (o JobOptions) keepDeadlines(options []option) (_ []option, err error) {
+	if release, there := value(options, "periodic_release"); there && o.RunDeadline > 0 {
 		if release, err = joined("&&", fmt.Sprintf("HoldReasonCode =!= %d", holdRanTooLong), release); err != nil {
-			return nil, refused("periodic_release: %w", err)
+			return nil, Refusal("periodic_release: %w", err)
 		}
 		options = replace(options, "periodic_release", release)
 	}
-	if late := d.late(); late != "" {
+	if late := o.Late(); late != "" {
 		return orElse(options, "periodic_remove", late)
 	}
 	return options, nil
 }
 
-// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its
+// Late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its
 // files to be spooled does not count as held, nor one whose pool is suspended.
-func (d Deadlines) late() string {
+func (d Deadlines) Late() string {
 	var conditions []string
 	if d.RunDeadline > 0 {
 		conditions = append(
@@ -101,8 +100,8 @@ func (d Deadlines) late() string {
 	return strings.Join(conditions, " || ")
 }
 
-// attributes returns what Job.Outcome needs of the deadlines.
-func (d Deadlines) attributes() (all []option) {
+// deadlineAttributes returns what Job.Outcome needs of the deadlines.
+func deadlineAttributes(d Deadlines) (all []option) {
 	for _, a := range []struct {
 		name    string
 		seconds int64
@@ -151,6 +150,6 @@ func (j Job) overdue(state JobStatus, deadline int64) bool {
 		!strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
 		return false
 	}
-	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+j.late()+"'")
+	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+j.Late()+"'")
 	return alone || j.JobFinishedHookDone-j.EnteredCurrentStatus >= deadline
 }

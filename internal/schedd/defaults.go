@@ -70,7 +70,7 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		}
 	}
 	if key, err := tooLong(own); err != nil {
-		return d, nil, refused("with the defaults of HTCPool %s, %s: %w", d.Tag.Pool, strings.TrimPrefix(key, "My."), err)
+		return d, nil, Refusal("with the defaults of HTCPool %s, %s: %w", d.Tag.Pool, strings.TrimPrefix(key, "My."), err)
 	}
 	if !said["environment"] || len(d.Environment) > 0 {
 		all := maps.Clone(d.Defaults.Environment)
@@ -79,7 +79,7 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		}
 		maps.Copy(all, d.Environment)
 		if err := checkEnvironment(all); err != nil {
-			return d, nil, refused("with the defaults of HTCPool %s, %w", d.Tag.Pool, err)
+			return d, nil, Refusal("with the defaults of HTCPool %s, %w", d.Tag.Pool, err)
 		}
 		d.Environment = all
 	}
@@ -87,7 +87,7 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 	if said[runLimit] {
 		deadlines.RunDeadline = 0
 	}
-	d.JobOptions.Deadlines = d.JobOptions.or(deadlines)
+	d.JobOptions.Deadlines = d.JobOptions.Or(deadlines)
 	if d, own, err = d.within(own); err != nil {
 		return d, nil, err
 	}
@@ -158,7 +158,7 @@ func (a Adjust) apply(options []option, pool string) ([]option, error) {
 			n = n * float64(r.percent) / 100
 		}
 		if n = math.Ceil(n + float64(r.extra)); n > r.most {
-			return nil, refused(
+			return nil, Refusal(
 				"%s = %s, with the adjustments of %s, is more than the %.0f that can be asked for: ask for less",
 				r.key,
 				asked,

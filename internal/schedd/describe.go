@@ -105,19 +105,19 @@ func (d Description) check() error {
 	// Kubernetes promises the shape of these; the event and the ad rely on it.
 	switch {
 	case !uidRE.MatchString(d.Tag.UID):
-		return refused("UID %q: expected letters, digits and -", d.Tag.UID)
+		return Refusal("UID %q: expected letters, digits and -", d.Tag.UID)
 	case d.Tag.Attempt < 1:
-		return refused("attempt %d: expected 1 or more", d.Tag.Attempt)
+		return Refusal("attempt %d: expected 1 or more", d.Tag.Attempt)
 	case len(d.Tag.Namespace) > maxName || !objRE.MatchString(d.Tag.Namespace):
-		return refused("namespace %q: expected a Kubernetes name", d.Tag.Namespace)
+		return Refusal("namespace %q: expected a Kubernetes name", d.Tag.Namespace)
 	case len(d.Tag.Name) > maxName || !objRE.MatchString(d.Tag.Name):
-		return refused("name %q: expected a Kubernetes name", d.Tag.Name)
+		return Refusal("name %q: expected a Kubernetes name", d.Tag.Name)
 	case d.Tag.Pool != "" && (len(d.Tag.Pool) > maxPool || !objRE.MatchString(d.Tag.Pool)):
-		return refused("pool %q: expected the name of an HTCPool", d.Tag.Pool)
+		return Refusal("pool %q: expected the name of an HTCPool", d.Tag.Pool)
 	case d.Parallelism < 0:
-		return refused("spec.parallelism: expected 1 or more, found %d", d.Parallelism)
+		return Refusal("spec.parallelism: expected 1 or more, found %d", d.Parallelism)
 	case d.Queue < 1:
-		return refused("queue %d: expected 1 or more", d.Queue)
+		return Refusal("queue %d: expected 1 or more", d.Queue)
 	}
 	if err := d.checkNodes(); err != nil {
 		return err
@@ -126,16 +126,16 @@ func (d Description) check() error {
 		return err
 	}
 	if m := macro.FindString(d.BatchName); m != "" || strings.HasSuffix(d.BatchName, `\`) {
-		return refused("name %q: expected neither a macro such as $(X) nor a backslash at the end", d.BatchName)
+		return Refusal("name %q: expected neither a macro such as $(X) nor a backslash at the end", d.BatchName)
 	}
 	if len(strings.Fields(d.Command)) == 0 {
-		return refused("command %q: expected the program that runs the script, such as bash", d.Command)
+		return Refusal("command %q: expected the program that runs the script, such as bash", d.Command)
 	}
 	if err := oneLine("command", d.Command); err != nil {
 		return err
 	}
 	if strings.HasPrefix(strings.TrimSpace(d.Command), "-") {
-		return refused("command %q: expected a program, not an option", d.Command)
+		return Refusal("command %q: expected a program, not an option", d.Command)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
 		return err
@@ -163,14 +163,14 @@ func (d Description) check() error {
 	}
 	for _, dir := range d.Binds {
 		if !bindRE.MatchString(dir) {
-			return refused("bind %q: expected an absolute path of letters, digits and . _ / + -", dir)
+			return Refusal("bind %q: expected an absolute path of letters, digits and . _ / + -", dir)
 		}
 	}
 	if d.CallbackURL != "" && !urlRE.MatchString(d.CallbackURL) {
-		return refused("callback URL %q: expected http:// or https://", d.CallbackURL)
+		return Refusal("callback URL %q: expected http:// or https://", d.CallbackURL)
 	}
 	if !pemRE.MatchString(d.CallbackCA) {
-		return refused("callback CA: expected certificates in PEM form")
+		return Refusal("callback CA: expected certificates in PEM form")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func oneLine(what, s string) error {
 		at, found = i, "a tab"
 	}
 	if found != "" {
-		return refused("%s %q: expected one line of plain text, found %s at byte %d", what, s, found, at+1)
+		return Refusal("%s %q: expected one line of plain text, found %s at byte %d", what, s, found, at+1)
 	}
 	return nil
 }

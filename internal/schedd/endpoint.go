@@ -31,11 +31,11 @@ func AllowEndpoint(e Endpoint, patterns []string) error {
 		}
 	}
 	if len(patterns) == 0 {
-		return refused(
+		return Refusal(
 			"spec.pool: this htcd sends jobs to its own schedd only (--allow-pools names no other): leave collector and schedd out",
 		)
 	}
-	return refused(
+	return Refusal(
 		"spec.pool: schedd %s is not one that htcd may send jobs to; its administrator allows %s (--allow-pools)",
 		e,
 		strings.Join(patterns, ", "),

@@ -29,11 +29,11 @@ func checkEnvironment(variables map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		size += len(name) + len(variables[name]) + 2
 		if err := CheckVariable(name, variables[name]); err != nil {
-			return refused("spec.environment: %w", err)
+			return Refusal("spec.environment: %w", err)
 		}
 	}
 	if size > maxEnvironment {
-		return refused(
+		return Refusal(
 			"spec.environment: expected at most 64 KiB, found %d bytes: put them into a file that the script reads",
 			size,
 		)
@@ -45,17 +45,17 @@ func checkEnvironment(variables map[string]string) error {
 func CheckVariable(name, value string) error {
 	switch {
 	case !variableRE.MatchString(name):
-		return refused(
+		return Refusal(
 			"expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q",
 			clip(name),
 		)
 	case takenRE.MatchString(name):
-		return refused(
+		return Refusal(
 			"the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source",
 			name,
 		)
 	case utf8.RuneCountInString(value) > maxVariable:
-		return refused(
+		return Refusal(
 			"the variable %s: expected at most %d characters, found %d: put it into a file that the script reads",
 			name,
 			maxVariable,

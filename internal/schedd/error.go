@@ -55,8 +55,7 @@ type Error struct {
 	Cluster *Cluster
 	// AtCommit is set if the schedd refused the complete submission at its end, and so accepted nothing.
 	AtCommit bool
-
-	err error
+	Cause    error // such as a classad.SyntaxError or context.DeadlineExceeded; may be nil
 }
 
 func (e *Error) Error() string {
@@ -67,8 +66,8 @@ func (e *Error) Error() string {
 	switch {
 	case e.Stderr != "":
 		b.WriteString(e.Stderr)
-	case e.err != nil:
-		b.WriteString(e.err.Error())
+	case e.Cause != nil:
+		b.WriteString(e.Cause.Error())
 	default:
 		fmt.Fprintf(&b, "exit code %d without a word", e.ExitCode)
 	}
@@ -88,8 +87,8 @@ var limitName = regexp.MustCompile(`\bMAX_JOBS_[A-Z_]+\b`)
 // OfOneSubmission reports whether a limit is on the size of one submission, so that it affects no other.
 func (e *Error) OfOneSubmission() bool { return e.Limit() == "MAX_JOBS_PER_SUBMISSION" }
 
-// Unwrap returns the underlying error, such as a classad.SyntaxError or context.DeadlineExceeded.
-func (e *Error) Unwrap() error { return e.err }
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // KindOf returns the kind of an error of this package; a bare context deadline is a Timeout, everything else Unknown.
 func KindOf(err error) Kind {
@@ -104,11 +103,9 @@ func KindOf(err error) Kind {
 }
 
 // Refusal returns a refusal before any command ran.
-func Refusal(format string, args ...any) error { return refused(format, args...) }
-
-func refused(format string, args ...any) *Error {
+func Refusal(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
+	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), Cause: errors.Unwrap(err)}
 }
 
 // classify finds the kind of failure in the lines that a tool printed. Order matters: some lines describe the effect of

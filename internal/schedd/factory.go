@@ -88,7 +88,7 @@ func (d Description) manufactured(files []File, submit string) []File {
 		}, {"error", Stderr}, {"My.JobBatchName", classad.Quote(d.BatchName)}, noMail, {"leave_in_queue", "False"},
 		removeSignal, {"on_exit_remove", "ExitBySignal =?= false && ExitCode =?= 0"}, {"My.DisableCoolDown", "true"},
 		{"My." + attrLauncher, "true"},
-	}, heldIfUnable(124)...), tag.lines()...), 1)
+	}, heldIfUnable(124)...), tagLines(tag)...), 1)
 	return append(files,
 		File{Name: fileLauncher, Mode: 0o755, Content: d.launcher()},
 		File{Name: fileFactory, Mode: 0o600, Content: d.factory(submit)},

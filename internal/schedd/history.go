@@ -51,7 +51,7 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 		return err
 	}
 	q.constraint = both(q.constraint, "!("+small(reasons)+")")
-	return c.left(ctx, q, b, func(j Job) error { return fn(j.unexplained()) })
+	return c.left(ctx, q, b, func(j Job) error { return fn(unexplained(j)) })
 }
 
 // left asks within the bounds.

@@ -21,7 +21,7 @@ var (
 func resolveImage(image, registry string) (string, error) {
 	if strings.HasPrefix(image, "/") {
 		if !pathRE.MatchString(image) || path.Clean(image) != strings.TrimSuffix(image, "/") {
-			return "", refused("image %q: expected a clean path of letters, digits and . _ / : @ + = ~ -", image)
+			return "", Refusal("image %q: expected a clean path of letters, digits and . _ / : @ + = ~ -", image)
 		}
 		return image, nil
 	}
@@ -32,14 +32,14 @@ func resolveImage(image, registry string) (string, error) {
 	switch scheme {
 	case "docker", "oras", "library":
 	default:
-		return "", refused(
+		return "", Refusal(
 			"image %q: the scheme %q is not known; write a docker reference, docker://, oras://, library:// or an absolute path",
 			image,
 			scheme,
 		)
 	}
 	if !imageRE.MatchString(ref) {
-		return "", refused(
+		return "", Refusal(
 			"image %q: expected a reference such as centos, registry.example.org/group/image:tag, docker://..., or an absolute path",
 			image,
 		)

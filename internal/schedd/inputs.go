@@ -67,14 +67,14 @@ func (d Description) checkInputs() error {
 	for _, in := range d.Inputs {
 		switch {
 		case !inputRE.MatchString(in.Name):
-			return refused(
+			return Refusal(
 				"spec.inputs: name %q: expected at most 128 letters, digits and _ . + -, the first a letter, a digit or _",
 				in.Name,
 			)
 		case slices.Contains(takenFiles, in.Name) || strings.HasPrefix(in.Name, "_condor"):
-			return refused("spec.inputs: name %q: htcd or HTCondor uses it: choose another", in.Name)
+			return Refusal("spec.inputs: name %q: htcd or HTCondor uses it: choose another", in.Name)
 		case seen[in.Name]:
-			return refused("spec.inputs: there are two of the name %q", in.Name)
+			return Refusal("spec.inputs: there are two of the name %q", in.Name)
 		}
 		seen[in.Name] = true
 	}
@@ -93,7 +93,7 @@ func (d Description) checkSecretOutputs(options []option) error {
 				d.Inputs,
 				func(in Input) bool { return in.Secret && (in.Name == name || strings.HasPrefix(name, in.Name+"/")) },
 			) {
-				return refused("transfer_output_files: %s comes from a Secret and is never brought back", name)
+				return Refusal("transfer_output_files: %s comes from a Secret and is never brought back", name)
 			}
 		}
 	}

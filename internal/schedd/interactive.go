@@ -15,7 +15,7 @@ func (d Description) checkInteractive(options []option) error {
 	}
 	for _, key := range []string{"max_retries", "retry_until", "on_exit_remove", "on_exit_hold"} {
 		if text, there := value(options, key); there && (key != "max_retries" || text != "0") {
-			return refused(
+			return Refusal(
 				"spec.interactive: %s would have HTCondor run the job again when its time is over, found %s = %s: leave it out, and spec.retries",
 				key,
 				key,

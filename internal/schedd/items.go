@@ -18,7 +18,7 @@ func (d Description) checkItems() error {
 		return nil
 	}
 	if len(d.Items) != d.Queue {
-		return refused("%d items for %d jobs: expected one for each", len(d.Items), d.Queue)
+		return Refusal("%d items for %d jobs: expected one for each", len(d.Items), d.Queue)
 	}
 	common := len(environmentFile(d.Environment))
 	for proc, item := range d.Items {
@@ -29,7 +29,7 @@ func (d Description) checkItems() error {
 			return err
 		}
 		if item == "" {
-			return refused("the variables of job %d: expected lines NAME=value", d.number(proc))
+			return Refusal("the variables of job %d: expected lines NAME=value", d.number(proc))
 		}
 	}
 	return nil
@@ -38,18 +38,18 @@ func (d Description) checkItems() error {
 // checkLines refuses variables of a single job that are not lines NAME=value, or too long beside those of all.
 func checkLines(job, lines string, common int) error {
 	if common+len(lines) > maxEnvironment {
-		return refused(
+		return Refusal(
 			"the variables of %s and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
 			job,
 			common+len(lines),
 		)
 	}
 	if lines != "" && !strings.HasSuffix(lines, "\n") || strings.ContainsAny(lines, "\x00\r") {
-		return refused("the variables of %s: expected lines NAME=value", job)
+		return Refusal("the variables of %s: expected lines NAME=value", job)
 	}
 	for line := range strings.Lines(lines) {
 		if name, _, found := strings.Cut(line, "="); !found || !variableRE.MatchString(name) {
-			return refused("the variables of %s: expected lines NAME=value", job)
+			return Refusal("the variables of %s: expected lines NAME=value", job)
 		}
 	}
 	return nil

@@ -164,10 +164,10 @@ func TestAHeldJobKeepsTheReturnCodeOfItsScript(t *testing.T) {
 		job  Job
 		want *int
 	}{
-		"by on_exit_hold": {by(7, func(j *Job) { j.TransferOutFinished = 847 }), ptr(7)},
-		"by on_exit_hold, after it was stopped before": {by(7, func(j *Job) { j.TransferOutFinished, j.LastVacateTime = 847, 800 }), ptr(7)},
-		"as an output file is missing":                 {by(3, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = 12, 845, 845 }), ptr(3)},
-		"as it left too much":                          {by(139, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = HoldTooMuchOutput, 845, 845 }), ptr(139)},
+		"by on_exit_hold": {by(7, func(j *Job) { j.TransferOutFinished = 847 }), new(7)},
+		"by on_exit_hold, after it was stopped before": {by(7, func(j *Job) { j.TransferOutFinished, j.LastVacateTime = 847, 800 }), new(7)},
+		"as an output file is missing":                 {by(3, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = 12, 845, 845 }), new(3)},
+		"as it left too much":                          {by(139, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = HoldTooMuchOutput, 845, 845 }), new(139)},
 		"by periodic_hold: 143 is the kill":            {by(143, func(j *Job) { j.LastVacateTime = 855 }), nil},
 		"the same, after output of an execution before": {by(143, func(j *Job) {
 			j.LastVacateTime, j.TransferOutFinished = 855, 830

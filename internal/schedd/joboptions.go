@@ -42,31 +42,31 @@ func (o JobOptions) check() error {
 		{"resources.memory", o.Memory, mostMemory}, {"resources.disk", o.Disk, mostDisk},
 	} {
 		if r.asked < 0 || r.asked > r.most {
-			return refused("spec.%s: expected at least 0 and at most %d, found %d", r.field, r.most, r.asked)
+			return Refusal("spec.%s: expected at least 0 and at most %d, found %d", r.field, r.most, r.asked)
 		}
 	}
 	if o.AccountingGroup != "" {
 		if _, err := word(o.AccountingGroup); err != nil {
-			return refused("spec.accountingGroup: %w", err)
+			return Refusal("spec.accountingGroup: %w", err)
 		}
 	}
 	if o.Priority != nil && (*o.Priority < -mostCount || *o.Priority > mostCount) {
-		return refused("spec.priority: expected at least -%d and at most %d, found %d", mostCount, mostCount, *o.Priority)
+		return Refusal("spec.priority: expected at least -%d and at most %d, found %d", mostCount, mostCount, *o.Priority)
 	}
 	if o.Retries != nil && (*o.Retries < 0 || *o.Retries > mostCount) {
-		return refused("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *o.Retries)
+		return Refusal("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *o.Retries)
 	}
 	for _, code := range o.SuccessCodes {
 		if code < 0 || code > 255 {
-			return refused("spec.successExitCodes: expected return codes from 0 to 255, found %d", code)
+			return Refusal("spec.successExitCodes: expected return codes from 0 to 255, found %d", code)
 		}
 	}
 	if m := o.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
-		return refused(
+		return Refusal(
 			"spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d",
 			m.Most,
 			m.Times,
 		)
 	}
-	return o.Deadlines.check()
+	return o.Deadlines.Check()
 }

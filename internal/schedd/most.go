@@ -26,7 +26,7 @@ func (d Description) within(options []option) (Description, []option, error) {
 		}
 		switch n, isNumber := units(option{m.key, asked}); {
 		case !isNumber:
-			return d, nil, refused(
+			return d, nil, Refusal(
 				"HTCPool %s allows a job at most %d%s of %s (max.%s), so expected a number, found %q",
 				d.Tag.Pool,
 				m.most,
@@ -36,7 +36,7 @@ func (d Description) within(options []option) (Description, []option, error) {
 				clip(asked),
 			)
 		case n > float64(m.most):
-			return d, nil, refused(
+			return d, nil, Refusal(
 				"HTCPool %s allows a job at most %d%s of %s (max.%s), found %.0f%s: ask for less, or name another pool",
 				d.Tag.Pool,
 				m.most,
@@ -50,7 +50,7 @@ func (d Description) within(options []option) (Description, []option, error) {
 	}
 	if m := cmp.Or(d.JobOptions.MemoryRetry, d.Defaults.JobOptions.MemoryRetry); m != nil && most.Memory > 0 &&
 		m.Most > most.Memory {
-		return d, nil, refused(
+		return d, nil, Refusal(
 			"HTCPool %s allows a job at most %d MiB of memory (max.memory), found %d MiB in spec.memoryRetry.maxMemory: ask for less, or name another pool",
 			d.Tag.Pool,
 			most.Memory,

@@ -15,7 +15,7 @@ import (
 func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
 	var seen []jobNumber
 	failure := c.ask(ctx, q.limited(attributes(q.fields())), func(j Job) error {
-		seen = append(seen, j.number())
+		seen = append(seen, numberOf(j))
 		return fn(j)
 	})
 	e, ok := errors.AsType[*Error](failure)
@@ -91,10 +91,10 @@ func (n *narrowing) within(ctx context.Context, there []Job) error {
 		return nil
 	}
 	err := n.client.ask(ctx, n.q.about(attributes(n.q.fields()), span(there), small(n.q.fields())), func(j Job) error {
-		if n.seen[j.number()] {
+		if n.seen[numberOf(j)] {
 			return nil
 		}
-		n.seen[j.number()] = true
+		n.seen[numberOf(j)] = true
 		return n.fn(j)
 	})
 	e, failed := errors.AsType[*Error](err)
@@ -114,10 +114,10 @@ func (n *narrowing) within(ctx context.Context, there []Job) error {
 		return n.within(ctx, there[half:])
 	}
 	for _, j := range there {
-		if n.seen[j.number()] {
+		if n.seen[numberOf(j)] {
 			continue
 		}
-		n.seen[j.number()] = true
+		n.seen[numberOf(j)] = true
 		j.Unread, j.Reasoned = true, true
 		if err := n.fn(j); err != nil {
 			return err

@@ -25,17 +25,17 @@ func (d Description) checkNodes() error {
 	case d.Nodes == 0:
 		return nil
 	case d.Nodes < 2 || d.Nodes > mostNodes:
-		return refused("spec.nodes: found %d, expected 2 to %d; a job of one node is one without nodes", d.Nodes, mostNodes)
+		return Refusal("spec.nodes: found %d, expected 2 to %d; a job of one node is one without nodes", d.Nodes, mostNodes)
 	case d.Queue > 1:
-		return refused("spec.nodes: found %d jobs, expected 1: HTCondor would make a single job of them all; %s", d.Queue, one)
+		return Refusal("spec.nodes: found %d jobs, expected 1: HTCondor would make a single job of them all; %s", d.Queue, one)
 	case d.Parallelism > 0:
-		return refused("spec.nodes: found parallelism, too, which is for many jobs: leave it out")
+		return Refusal("spec.nodes: found parallelism, too, which is for many jobs: leave it out")
 	case d.Checkpoint != nil:
-		return refused("spec.nodes: found checkpoint, too: HTCondor keeps no checkpoint of a job of several nodes; leave it out")
+		return Refusal("spec.nodes: found checkpoint, too: HTCondor keeps no checkpoint of a job of several nodes; leave it out")
 	case d.Interactive > 0 || d.KeepOnFailure > 0:
-		return refused("spec.nodes: found interactive or keepOnFailure, too, which are for the container of a single node: leave it out")
+		return Refusal("spec.nodes: found interactive or keepOnFailure, too, which are for the container of a single node: leave it out")
 	case d.Sender == "":
-		return refused("spec.nodes: this htcd has no program to send along (--ship-sender)")
+		return Refusal("spec.nodes: this htcd has no program to send along (--ship-sender)")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func takesNodes(schedd string, schedulers []string) error {
 	if slices.ContainsFunc(schedulers, ours) {
 		return nil
 	}
-	return refused(
+	return Refusal(
 		"spec.nodes: no machine of the pool takes jobs of several nodes from this schedd (DedicatedScheduler = \"%s%s\"): name an HTCPool whose machines do, or ask the pool's administrator; within one machine, spec.resources.cpus gives more cores",
 		dedicated,
 		schedd,

@@ -35,9 +35,9 @@ func (d Description) checkNumbers() error {
 	switch {
 	case len(d.Numbers) == 0:
 	case len(d.Numbers) != d.Queue:
-		return refused("%d numbers for %d jobs: expected one for each", len(d.Numbers), d.Queue)
+		return Refusal("%d numbers for %d jobs: expected one for each", len(d.Numbers), d.Queue)
 	case d.Numbers[0] < 0 || !slices.IsSorted(d.Numbers) || len(slices.Compact(slices.Clone(d.Numbers))) != d.Queue:
-		return refused("the numbers of the jobs: expected them in order, each once")
+		return Refusal("the numbers of the jobs: expected them in order, each once")
 	}
 	return nil
 }

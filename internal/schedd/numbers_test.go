@@ -39,9 +39,4 @@ func TestProcsMayHaveNumbersOfTheirOwn(t *testing.T) {
 		_, err := d.Render()
 		require.Equal(t, Refused, KindOf(err), name)
 	}
-	require.Equal(
-		t,
-		"ClusterId == 7 && "+(Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
-		Procs{Tag: Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
-	)
 }

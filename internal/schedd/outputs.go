@@ -37,7 +37,7 @@ const outputPart = `[A-Za-z0-9_*?[][A-Za-z0-9_.+=@%~:*?[\]!-]*`
 
 func (d Description) checkOutputs() error {
 	if len(d.Outputs) > maxOutputs {
-		return refused(
+		return Refusal(
 			"spec.outputs: expected at most %d, found %d: name a directory, or a pattern such as result/*.root",
 			maxOutputs,
 			len(d.Outputs),
@@ -48,21 +48,21 @@ func (d Description) checkOutputs() error {
 		top, _, _ := strings.Cut(o.Path, "/")
 		switch {
 		case len(o.Path) > maxOutputPath:
-			return refused("spec.outputs: expected paths of at most %d characters, found %q", maxOutputPath, clip(o.Path))
+			return Refusal("spec.outputs: expected paths of at most %d characters, found %q", maxOutputPath, clip(o.Path))
 		case !outputPathRE.MatchString(o.Path):
-			return refused(
+			return Refusal(
 				"spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, in which no part begins with a dot",
 				o.Path,
 			)
 		case slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor"):
-			return refused(
+			return Refusal(
 				"spec.outputs: found %q, a name that htcd or HTCondor uses: let the script give the file another name",
 				o.Path,
 			)
 		case slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && in.Name == top }):
-			return refused("spec.outputs: %s comes from a Secret and is never brought back", o.Path)
+			return Refusal("spec.outputs: %s comes from a Secret and is never brought back", o.Path)
 		case seen[o.Path]:
-			return refused("spec.outputs: found %q twice", o.Path)
+			return Refusal("spec.outputs: found %q twice", o.Path)
 		}
 		seen[o.Path] = true
 	}
@@ -76,7 +76,7 @@ func (d Description) checkSuccess(codes []int) error {
 	last := first + maxOutputs - 1
 	for _, code := range codes {
 		if len(d.Outputs) > 0 && code >= first && code <= last {
-			return refused(
+			return Refusal(
 				"the return code %d as a success: with spec.outputs, those from %d to %d may also be what a site's own container makes of a missing file: let the script return another",
 				code,
 				first,

@@ -114,14 +114,14 @@ func TestAJobThatLacksAnOutputHasFailed(t *testing.T) {
 		job  Job
 		want string // path, "" if none is missing
 	}{
-		"the first is missing":     {Job{ExitBySignal: &yes, ExitSignal: ptr(40), Outputs: "a,b/*.root"}, "a"},
-		"the second is missing":    {Job{ExitBySignal: &yes, ExitSignal: ptr(41), Outputs: "a,b/*.root"}, "b/*.root"},
-		"the script's own code":    {Job{ExitBySignal: &no, ExitCode: ptr(168), Outputs: "a,b/*.root"}, ""},
-		"there are not so many":    {Job{ExitBySignal: &yes, ExitSignal: ptr(42), Outputs: "a,b"}, ""},
-		"none was declared":        {Job{ExitBySignal: &no, ExitCode: ptr(168)}, ""},
-		"another signal":           {Job{ExitBySignal: &yes, ExitSignal: ptr(9), Outputs: "a"}, ""},
-		"a success":                {Job{ExitBySignal: &no, ExitCode: ptr(0), Outputs: "a"}, ""},
-		"somebody edited the list": {Job{ExitBySignal: &yes, ExitSignal: ptr(40), Outputs: "a\x1b[31m"}, "number 1"},
+		"the first is missing":     {Job{ExitBySignal: &yes, ExitSignal: new(40), Outputs: "a,b/*.root"}, "a"},
+		"the second is missing":    {Job{ExitBySignal: &yes, ExitSignal: new(41), Outputs: "a,b/*.root"}, "b/*.root"},
+		"the script's own code":    {Job{ExitBySignal: &no, ExitCode: new(168), Outputs: "a,b/*.root"}, ""},
+		"there are not so many":    {Job{ExitBySignal: &yes, ExitSignal: new(42), Outputs: "a,b"}, ""},
+		"none was declared":        {Job{ExitBySignal: &no, ExitCode: new(168)}, ""},
+		"another signal":           {Job{ExitBySignal: &yes, ExitSignal: new(9), Outputs: "a"}, ""},
+		"a success":                {Job{ExitBySignal: &no, ExitCode: new(0), Outputs: "a"}, ""},
+		"somebody edited the list": {Job{ExitBySignal: &yes, ExitSignal: new(40), Outputs: "a\x1b[31m"}, "number 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.job.Status = Completed
@@ -138,8 +138,6 @@ func TestAJobThatLacksAnOutputHasFailed(t *testing.T) {
 		})
 	}
 }
-
-func ptr(n int) *int { return &n }
 
 // tools of a node that a job with outputs needs.
 func gatheringTools() map[string]string {

@@ -29,7 +29,7 @@ func (d Description) ownInputs(varying []Input, proc int) (own []Input, err erro
 	}
 	for _, in := range varying {
 		if in.URL, err = items.Fill(in.URL, d.number(proc), item); err != nil {
-			return nil, refused("spec.inputs: %s: url: %w", in.Name, err)
+			return nil, Refusal("spec.inputs: %s: url: %w", in.Name, err)
 		}
 		if in.URL != "" {
 			own = append(own, in)
@@ -52,12 +52,12 @@ func (d Description) checkOwnURLs(landed map[string]string, size int) error {
 		here, bytes := maps.Clone(landed), size
 		for _, in := range own {
 			if err := d.checkInputURL(in, here); err != nil {
-				return refused("job %d: %w", d.number(proc), err)
+				return Refusal("job %d: %w", d.number(proc), err)
 			}
 			bytes += len(in.URL) + 1
 		}
 		if all += bytes; bytes > maxURLs || all > maxOwnURLs {
-			return refused(
+			return Refusal(
 				"spec.inputs: expected URLs of at most 8 KiB for each job, and 32 MiB for all, found %d and %d bytes: "+
 					"let the script fetch what a list names",
 				bytes,

@@ -56,7 +56,7 @@ func (d Description) checkToken(url string) error {
 	if credential == "" || credential == d.credentialFor(variableBearer) && bearerRE.MatchString(credential) {
 		return nil
 	}
-	return refused(
+	return Refusal(
 		"%s: %s before the + is not the name, of lower-case letters and digits, of a credential in spec.credentials with as: BearerToken: "+
 			"give the HTCJob that token, or write %s:// and use a URL that needs none, such as a presigned one",
 		url,
@@ -156,7 +156,7 @@ func (d Description) onNodesWithPlugins(options []option) ([]option, error) {
 	if users, there := value(options, "requirements"); there {
 		both, err := joined("&&", all, users)
 		if err != nil {
-			return nil, refused("requirements: %w", err)
+			return nil, Refusal("requirements: %w", err)
 		}
 		all = both
 	}

@@ -100,7 +100,7 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 	err := c.all(ctx, q, func(j Job) error {
 		err := fn(j)
 		if errors.Is(err, ErrReasons) {
-			unjudged = append(unjudged, jobState{j.number(), j.Status})
+			unjudged = append(unjudged, jobState{numberOf(j), j.Status})
 			return nil
 		}
 		return err
@@ -116,14 +116,14 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 	return nil
 }
 
+// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
+const maxText = 4 << 10
+
 const (
 	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 80 KB of the command
 	// line, and each question has the schedd look through its queue, or its history.
 	reasonsAtOnce = 4000
-	// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
-	maxText = 4 << 10
-
-	noReason = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
+	noReason      = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
 )
 
 // jobState is a job that was seen in a state. There may be 100,000 of them.
@@ -148,10 +148,10 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	q.constraint = both(these, q.constraint)
 	why := q.explained()
 	err := c.ask(ctx, why.about(attributes(why.fields())), func(j Job) error {
-		if !left[j.number()] {
+		if !left[numberOf(j)] {
 			return nil
 		}
-		delete(left, j.number())
+		delete(left, numberOf(j))
 		j.Reasoned = true
 		return fn(j)
 	})
@@ -164,16 +164,16 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its
 	// reasons.
 	return c.ask(ctx, q.about(attributes(q.fields())), func(j Job) error {
-		if !left[j.number()] {
+		if !left[numberOf(j)] {
 			return nil
 		}
-		delete(left, j.number())
-		return fn(j.unexplained())
+		delete(left, numberOf(j))
+		return fn(unexplained(j))
 	})
 }
 
 // unexplained returns the job as one whose reasons are too long to be requested.
-func (j Job) unexplained() Job {
+func unexplained(j Job) Job {
 	j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
 	return j
 }
@@ -227,4 +227,4 @@ func small[T any](of map[string]T) string {
 // jobNumber is a job's number at its schedd.
 type jobNumber struct{ cluster, proc int }
 
-func (j Job) number() jobNumber { return jobNumber{j.Cluster, j.Proc} }
+func numberOf(j Job) jobNumber { return jobNumber{j.Cluster, j.Proc} }

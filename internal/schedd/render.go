@@ -161,7 +161,7 @@ func (d Description) submit(options []option, inputs []File) string {
 		kept:   []option{{"My.JobBatchName", classad.Quote(d.BatchName)}, noMail, leave},
 		asked:  options,
 		output: d.outputLines(),
-		tag:    d.Tag.lines(),
+		tag:    tagLines(d.Tag),
 		procs:  d.Queue,
 	})
 }
@@ -218,8 +218,8 @@ var leave = option{
 		Completed, attrFetched, int64(keepCompleted/time.Second)),
 }
 
-// lines returns the tag as submit lines.
-func (t Tag) lines() []option {
+// tagLines returns the tag as submit lines.
+func tagLines(t Tag) []option {
 	lines := []option{
 		{"My." + attrUID, classad.Quote(t.UID)}, {"My." + attrAttempt, fmt.Sprint(t.Attempt)},
 		{"My." + attrNamespace, classad.Quote(t.Namespace)}, {"My." + attrName, classad.Quote(t.Name)},

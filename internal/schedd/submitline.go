@@ -26,7 +26,7 @@ func (d Description) allowances() allowances { return allowances{d.Allow, d.Attr
 // commands and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow allowances) ([]option, error) {
 	if len(options) > maxOptions {
-		return nil, refused("htcopts: expected at most %d KiB, found %d bytes", maxOptions>>10, len(options))
+		return nil, Refusal("htcopts: expected at most %d KiB, found %d bytes", maxOptions>>10, len(options))
 	}
 	var os []option
 	var wrong refusals
@@ -92,7 +92,7 @@ func (r *refusals) err() error {
 	case r.more > 0:
 		r.told = append(r.told, fmt.Sprintf("and %d more lines that are wrong", r.more))
 	}
-	return refused("%s", strings.Join(r.told, "; "))
+	return Refusal("%s", strings.Join(r.told, "; "))
 }
 
 // option is one submit line in the form to write.
@@ -121,7 +121,7 @@ func (l logicalLine) refuse(off int, format string, args ...any) *Error {
 		}
 	}
 	column := at.column + len([]rune(l.text[at.off:off]))
-	return refused("htcopts, line %d, column %d: %w", at.line, column, fmt.Errorf(format, args...))
+	return Refusal("htcopts, line %d, column %d: %w", at.line, column, fmt.Errorf(format, args...))
 }
 
 // logicalLines yields the lines that are neither empty nor comments.

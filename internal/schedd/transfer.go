@@ -21,13 +21,11 @@ const (
 	Stderr = "_condor_stderr"
 )
 
-const (
-	// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the
-	// same jobs.
-	attrFetch = "HTCJobFetch"
-	// attrFetched lets a completed job leave the queue.
-	attrFetched = "HTCJobFetched"
-)
+// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same jobs.
+const attrFetch = "HTCJobFetch"
+
+// attrFetched lets a completed job leave the queue.
+const attrFetched = "HTCJobFetched"
 
 const (
 	// timePerTransfer suffices for a job of 1 GiB at 9 MB/s; one of a few KB takes 5 ms (measured, 100 in one command).

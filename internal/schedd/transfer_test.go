@@ -163,3 +163,11 @@ if [ ! -f ` + dir + `/noout ]; then ` + missing(Stdout) + `; fi`,
 	require.FileExists(t, filepath.Join(dir, "1", Stdout))
 	require.FileExists(t, filepath.Join(dir, "1", Stderr))
 }
+
+func TestProcsWithNumbersOfTheirOwnAreFetchedByThem(t *testing.T) {
+	require.Equal(
+		t,
+		"ClusterId == 7 && "+(Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
+		Procs{Tag: Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
+	)
+}

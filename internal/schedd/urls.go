@@ -50,9 +50,9 @@ func (d Description) checkScheme(url string) error {
 		return d.checkToken(url)
 	}
 	if len(d.AllowSchemes) == 0 {
-		return refused("%s: this site allows no URLs (--allow-url-schemes)", url)
+		return Refusal("%s: this site allows no URLs (--allow-url-schemes)", url)
 	}
-	return refused("%s: this site allows the schemes %s (--allow-url-schemes)", url, strings.Join(d.AllowSchemes, ", "))
+	return Refusal("%s: this site allows the schemes %s (--allow-url-schemes)", url, strings.Join(d.AllowSchemes, ", "))
 }
 
 // checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file
@@ -75,7 +75,7 @@ func (d Description) checkInputURLs() error {
 		size += len(in.URL) + 1
 	}
 	if size > maxURLs {
-		return refused(
+		return Refusal(
 			"spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names",
 			size,
 		)
@@ -86,7 +86,7 @@ func (d Description) checkInputURLs() error {
 // checkInputURL refuses the URL of an input, and names its file among those that have landed.
 func (d Description) checkInputURL(in Input, landed map[string]string) error {
 	if len(in.URL) > maxURL || !inputURLRE.MatchString(in.URL) {
-		return refused(
+		return Refusal(
 			"spec.inputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + = @ : ! * - /, without a password; write other characters as %%XX",
 			in.Name,
 			clip(in.URL),
@@ -94,11 +94,11 @@ func (d Description) checkInputURL(in Input, landed map[string]string) error {
 		)
 	}
 	if err := d.checkScheme(in.URL); err != nil {
-		return refused("spec.inputs: %s: %w", in.Name, err)
+		return Refusal("spec.inputs: %s: %w", in.Name, err)
 	}
 	file := in.landed()
 	if !landedRE.MatchString(file) || slices.Contains(takenFiles, file) || strings.HasPrefix(file, "_condor") {
-		return refused(
+		return Refusal(
 			"spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here",
 			in.Name,
 			in.URL,
@@ -106,7 +106,7 @@ func (d Description) checkInputURL(in Input, landed map[string]string) error {
 		)
 	}
 	if other, taken := landed[file]; taken {
-		return refused(
+		return Refusal(
 			"spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
 			in.Name,
 			in.URL,
@@ -157,34 +157,34 @@ func (d Description) checkOutputURLs() error {
 		case o.URL == "":
 			continue
 		case len(o.URL) > maxURL || !outputURLRE.MatchString(o.URL) || strings.Contains(o.URL, "/..") || strings.HasSuffix(o.URL, "/"):
-			return refused(
+			return Refusal(
 				"spec.outputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + @ : ! * -, with {namespace}, {name}, {attempt} and {proc}, without a password or a query",
 				o.Path,
 				clip(o.URL),
 				maxURL,
 			)
 		case strings.ContainsAny(o.Path, "*?[]"):
-			return refused(
+			return Refusal(
 				"spec.outputs: %s: expected the path of one file beside a url: make a directory's files one archive",
 				o.Path,
 			)
 		case d.Queue > 1 && !strings.Contains(o.URL, "{proc}"):
-			return refused(
+			return Refusal(
 				"spec.outputs: %s: url %q: expected {proc} in it: all %d jobs would write to the same place",
 				o.Path,
 				o.URL,
 				d.Queue,
 			)
 		case seen[o.URL]:
-			return refused("spec.outputs: %s: url %q: another output has the same", o.Path, o.URL)
+			return Refusal("spec.outputs: %s: url %q: another output has the same", o.Path, o.URL)
 		}
 		if err := d.checkScheme(o.URL); err != nil {
-			return refused("spec.outputs: %s: %w", o.Path, err)
+			return Refusal("spec.outputs: %s: %w", o.Path, err)
 		}
 		seen[o.URL] = true
 	}
 	if n := len(d.outputRemaps()); n > maxURLs {
-		return refused("spec.outputs: expected URLs of at most 8 KiB together, found %d bytes", n)
+		return Refusal("spec.outputs: expected URLs of at most 8 KiB together, found %d bytes", n)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func checkWritten(description string) error {
 	for i, line := range lines {
 		last := i == len(lines)-1
 		if err := checkLine(line, last); err != nil {
-			return refused("line %d of the submit description: %w", i+1, err)
+			return Refusal("line %d of the submit description: %w", i+1, err)
 		}
 	}
 	return nil
