@@ -1,12 +1,15 @@
 package schedd
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -100,3 +103,20 @@ func syncDir(dir string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// stagedProcs reads the last line of job.sub.
+func stagedProcs(dir string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, fileSubmit)) // #nosec G304 -- dir is a run's staging directory
+	if err != nil {
+		return 0, fmt.Errorf("submit: %w", err)
+	}
+	if m := queueRE.FindSubmatch(text); m != nil {
+		return strconv.Atoi(string(m[1]))
+	}
+	if m := queueTableRE.FindSubmatch(text); m != nil {
+		return bytes.Count(m[1], []byte("\n")), nil
+	}
+	return 0, fmt.Errorf("submit: %s was not written by Stage", filepath.Join(dir, fileSubmit))
+}
+
+var queueRE = regexp.MustCompile(`(?m)^queue (\d+)\n$`)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,11 +19,8 @@ import (
 // that on a busy one.
 const timePerProc = 20 * time.Millisecond
 
-var (
-	// rangeRE matches what -terse prints for each cluster: "9.0 - 9.2".
-	rangeRE = regexp.MustCompile(`^(\d+)\.0 - (\d+)\.(\d+)\n$`)
-	queueRE = regexp.MustCompile(`(?m)^queue (\d+)\n$`)
-)
+// rangeRE matches what -terse prints for each cluster: "9.0 - 9.2".
+var rangeRE = regexp.MustCompile(`^(\d+)\.0 - (\d+)\.(\d+)\n$`)
 
 // Submit sends the sandbox that Stage wrote into dir and returns the new cluster. An error may carry a cluster, see
 // Error.Cluster. Exit 0 is not the end of spooling: for about a second the jobs are held with code 16.
@@ -72,21 +68,6 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 			Stderr: fmt.Sprintf("cluster %d has %d procs, expected %d", cluster.ID, cluster.Procs, procs)}
 	}
 	return cluster, nil
-}
-
-// stagedProcs reads the last line of job.sub.
-func stagedProcs(dir string) (int, error) {
-	text, err := os.ReadFile(filepath.Join(dir, fileSubmit)) // #nosec G304 -- dir is a run's staging directory
-	if err != nil {
-		return 0, fmt.Errorf("submit: %w", err)
-	}
-	if m := queueRE.FindSubmatch(text); m != nil {
-		return strconv.Atoi(string(m[1]))
-	}
-	if m := queueTableRE.FindSubmatch(text); m != nil {
-		return bytes.Count(m[1], []byte("\n")), nil
-	}
-	return 0, fmt.Errorf("submit: %s was not written by Stage", filepath.Join(dir, fileSubmit))
 }
 
 const (
