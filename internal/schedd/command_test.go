@@ -54,11 +54,11 @@ func TestSubmit(t *testing.T) {
 		words  string
 		made   *Cluster
 	}{
-		"the range is the cluster":             {`echo "9.0 - 9.2"`, Cluster{9, 3}, Unknown, "", nil},
-		"warnings on stderr are no failure":    {`echo "WARNING: odd" >&2; echo "9.0 - 9.2"`, Cluster{9, 3}, Unknown, "", nil},
-		"a range and exit 1 is half a cluster": {`echo "9.0 - 9.2"; echo "ERROR: Failed to spool job files." >&2; exit 1`, Cluster{}, Unknown, "condor_submit: ERROR: Failed to spool job files.", &Cluster{9, 3}},
+		"the range is the cluster":             {`echo "9.0 - 9.2"`, Cluster{ID: 9, Procs: 3}, Unknown, "", nil},
+		"warnings on stderr are no failure":    {`echo "WARNING: odd" >&2; echo "9.0 - 9.2"`, Cluster{ID: 9, Procs: 3}, Unknown, "", nil},
+		"a range and exit 1 is half a cluster": {`echo "9.0 - 9.2"; echo "ERROR: Failed to spool job files." >&2; exit 1`, Cluster{}, Unknown, "condor_submit: ERROR: Failed to spool job files.", &Cluster{ID: 9, Procs: 3}},
 		"nothing and exit 0 is no cluster":     {`:`, Cluster{}, Unknown, `condor_submit: expected a range such as 9.0 - 9.2, found ""`, nil},
-		"another number of procs is told":      {`echo "9.0 - 9.1"`, Cluster{}, Unknown, "cluster 9 has 2 procs, expected 3", &Cluster{9, 2}},
+		"another number of procs is told":      {`echo "9.0 - 9.1"`, Cluster{}, Unknown, "cluster 9 has 2 procs, expected 3", &Cluster{ID: 9, Procs: 2}},
 		"a credential that cannot be had is told": {`echo "Failed to process job credential requests (1): 'ERROR: (2) invoking /usr/bin/x '; BAILING OUT."; exit 1`, Cluster{}, Unknown,
 			"condor_submit: Failed to process job credential requests (1): 'ERROR: (2) invoking /usr/bin/x '; BAILING OUT.", nil},
 		"a silent failure is told":         {`exit 7`, Cluster{}, Unknown, "condor_submit: exit status 7", nil},
@@ -73,7 +73,7 @@ ERROR: there is no project Connection refused DENIED MAX_JOBS_PER_OWNER' >&2; ex
 		"a limit at the commit": {`echo 'ERROR: Failed to commit job submission into the queue.
 ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_OWNER", nil},
 		"a commit without an answer is no refusal: the schedd may have the jobs": {`printf '\nERROR: Failed to commit job submission into the queue.\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", nil},
-		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", &Cluster{9, 3}},
+		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", &Cluster{ID: 9, Procs: 3}},
 		"a limit may pass":                                                       {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},
 		"no ticket is about credentials":                                         {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, Cluster{}, Credentials, "AUTHENTICATE:1003", nil},
 		"an account the schedd does not have":                                    {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, Cluster{}, NotAuthorised, "ghost", nil},

@@ -56,7 +56,7 @@ func FuzzJobOptions(f *testing.F) {
 			d.Options, d.Environment = options, map[string]string{name: value}
 			d.JobOptions = JobOptions{
 				CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
-				Deadlines: Deadlines{deadline, deadline, deadline}, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
+				Deadlines: Deadlines{HeldDeadline: deadline, IdleDeadline: deadline, RunDeadline: deadline}, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 			}
 			var s Sandbox
 			var err error

@@ -16,7 +16,7 @@ import (
 )
 
 // tools looks for all programs that htcd starts, and asks for HTCondor's version.
-func tools(condor *schedd.Client, binDir string) Check {
+func tools(htcondor *schedd.Client, binDir string) Check {
 	return Check{Name: "tools", Try: func(ctx context.Context) (string, error) {
 		const do = "use htcd's image (make image), or install condor and krb5-user, and set --condor-bin-dir where they are not on PATH"
 		var missing []string
@@ -32,7 +32,7 @@ func tools(condor *schedd.Client, binDir string) Check {
 		if len(missing) > 0 {
 			return "", &Trouble{"not found: " + strings.Join(missing, ", "), do}
 		}
-		version, err := condor.Version(ctx)
+		version, err := htcondor.Version(ctx)
 		if err != nil {
 			return "", &Trouble{err.Error(), "fix --condor-config: the tools do not start with it"}
 		}
@@ -96,19 +96,19 @@ func ticketTrouble(err error) error {
 }
 
 // reachable asks the schedd for jobs that do not exist.
-func reachable(condor *schedd.Client, id *schedd.Identity) Check {
+func reachable(htcondor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "schedd", Needs: []string{"tools", "ticket"}, Try: func(ctx context.Context) (string, error) {
-		name, err := condor.ScheddName(ctx, *id)
+		name, err := htcondor.ScheddName(ctx, *id)
 		if err != nil {
 			return "", &Trouble{
 				"the schedd to use cannot be determined: " + err.Error(),
 				"set --schedd, or correct --schedd-command or --condor-config",
 			}
 		}
-		if err := condor.Answers(ctx, *id); err != nil {
+		if err := htcondor.Answers(ctx, *id); err != nil {
 			return "", scheddTrouble("", err)
 		}
-		if err := condor.Queue(ctx, *id, "false", func(schedd.Job) error { return nil }); err != nil {
+		if err := htcondor.Queue(ctx, *id, "false", func(schedd.Job) error { return nil }); err != nil {
 			return "", scheddTrouble("schedd "+name+": ", err)
 		}
 		return "condor_q is answered by " + name, nil
@@ -116,9 +116,9 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 }
 
 // writes asks whether a submission would be accepted, and as which user.
-func writes(condor *schedd.Client, id *schedd.Identity) Check {
+func writes(htcondor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "authorisation", Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
-		account, err := condor.Account(ctx, *id)
+		account, err := htcondor.Account(ctx, *id)
 		if err != nil {
 			if schedd.KindOf(err) == schedd.Unknown {
 				return "", &Trouble{err.Error(), notLetIn}

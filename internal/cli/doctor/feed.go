@@ -9,7 +9,7 @@ import (
 )
 
 // feeds checks that a schedd's feed answers, and shows the queue that the schedd has.
-func feeds(e schedd.Endpoint, f *feed.Client, condor *schedd.Client, id *schedd.Identity) Check {
+func feeds(e schedd.Endpoint, f *feed.Client, htcondor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "feed of " + e.String(), Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
 		state, err := f.State(ctx)
 		if err != nil {
@@ -22,7 +22,7 @@ func feeds(e schedd.Endpoint, f *feed.Client, condor *schedd.Client, id *schedd.
 		if err != nil {
 			return "", err
 		}
-		daemon, err := condor.Daemon(ctx, id.At(e))
+		daemon, err := htcondor.Daemon(ctx, id.At(e))
 		if err != nil {
 			return "", scheddTrouble("which queue it has: ", err)
 		}

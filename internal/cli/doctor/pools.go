@@ -15,7 +15,7 @@ import (
 )
 
 // pools checks each HTCPool: what its administrator wrote, and that its schedds answer.
-func pools(client rest.Interface, condor *schedd.Client, rules pool.Rules, id *schedd.Identity) Check {
+func pools(client rest.Interface, htcondor *schedd.Client, rules pool.Rules, id *schedd.Identity) Check {
 	return Check{Name: "pools", Needs: []string{"crd", "schedd"}, Try: func(ctx context.Context) (string, error) {
 		text, err := client.Get().AbsPath("/apis/" + v1alpha1.GroupVersion.String() + "/" + v1alpha1.PoolResource).DoRaw(ctx)
 		if apierrors.IsForbidden(err) {
@@ -37,7 +37,7 @@ func pools(client rest.Interface, condor *schedd.Client, rules pool.Rules, id *s
 		for _, p := range list.Items {
 			var away []string
 			for _, name := range (pool.Pool{Name: p.Name, Spec: p.Spec}).Schedds() {
-				if err := condor.Answers(ctx, id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name})); err != nil {
+				if err := htcondor.Answers(ctx, id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name})); err != nil {
 					away = append(away, fmt.Sprintf("schedd %s: %v", name, err))
 				}
 			}

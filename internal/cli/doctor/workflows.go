@@ -12,7 +12,7 @@ import (
 const triedWithin = 35 * time.Second
 
 // workflows sends a job that tries what DAGMan needs on the schedd's host: nothing else can see that.
-func workflows(condor *schedd.Client, id *schedd.Identity, wanted bool) Check {
+func workflows(htcondor *schedd.Client, id *schedd.Identity, wanted bool) Check {
 	return Check{Name: "workflows", Needs: []string{"authorisation"}, Try: func(ctx context.Context) (string, error) {
 		if !wanted {
 			return "", notHere("not tried: --workflows=false")
@@ -24,7 +24,7 @@ func workflows(condor *schedd.Client, id *schedd.Identity, wanted bool) Check {
 		defer os.RemoveAll(dir)
 		ctx, cancel := context.WithTimeout(ctx, triedWithin)
 		defer cancel()
-		why, err := condor.TryDAG(ctx, *id, dir)
+		why, err := htcondor.TryDAG(ctx, *id, dir)
 		switch {
 		case err != nil:
 			return "", scheddTrouble("", err)

@@ -18,7 +18,7 @@ import (
 )
 
 // condor answers what a test sets.
-type condor struct {
+type fakeCondor struct {
 	mu       sync.Mutex
 	sizes    map[string]schedd.Size // of jobs that have been idle for long
 	inVain   int64                  // how often they were started
@@ -29,7 +29,7 @@ type condor struct {
 	listed   int
 }
 
-func (c *condor) Requests(
+func (c *fakeCondor) Requests(
 	_ context.Context,
 	_ schedd.Identity,
 	jobIDs []string,
@@ -46,7 +46,7 @@ func (c *condor) Requests(
 	return nil
 }
 
-func (c *condor) Slots(_ context.Context, _ schedd.Identity, fn func(schedd.Slot)) error {
+func (c *fakeCondor) Slots(_ context.Context, _ schedd.Identity, fn func(schedd.Slot)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listed++
@@ -56,7 +56,7 @@ func (c *condor) Slots(_ context.Context, _ schedd.Identity, fn func(schedd.Slot
 	return c.silent
 }
 
-func (c *condor) Analyse(_ context.Context, _ schedd.Identity, jobID string, _ []string) (schedd.Analysis, error) {
+func (c *fakeCondor) Analyse(_ context.Context, _ schedd.Identity, jobID string, _ []string) (schedd.Analysis, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.analysed = append(c.analysed, jobID)
@@ -72,7 +72,7 @@ func (anybody) Any(context.Context, schedd.Endpoint) (schedd.Identity, error) {
 var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // world is a Watch over a ledger in which each run has one idle job, its cluster's first.
-func world(t *testing.T, c *condor, clusters ...int) (*Watch, *ledger.Ledger, *time.Time) {
+func world(t *testing.T, c *fakeCondor, clusters ...int) (*Watch, *ledger.Ledger, *time.Time) {
 	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
@@ -105,7 +105,7 @@ func world(t *testing.T, c *condor, clusters ...int) (*Watch, *ledger.Ledger, *t
 
 func TestJobsThatAreAlikeShareAnAnalysisAndSlotsAreAskedForOnce(t *testing.T) {
 	like, other := schedd.Size{CPUs: 1, Memory: 1 << 10}, schedd.Size{CPUs: 2, Memory: 1 << 10}
-	c := &condor{
+	c := &fakeCondor{
 		slots: pool,
 		sizes: map[string]schedd.Size{"1.0": like, "2.0": like, "3.0": other, "4.0": {CPUs: 1, Memory: 500 << 10}},
 	}
@@ -128,7 +128,7 @@ func TestJobsThatAreAlikeShareAnAnalysisAndSlotsAreAskedForOnce(t *testing.T) {
 }
 
 func TestNumbersThatChangeAreNotNewsEachMinute(t *testing.T) {
-	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1, Memory: 20 << 10}}}
+	c := &fakeCondor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1, Memory: 20 << 10}}}
 	w, _, now := world(t, c, 1)
 	w.Look(t.Context())
 	require.Equal(t, ReasonRoom, w.Of("1", 1).Reason)
@@ -145,7 +145,7 @@ func TestNumbersThatChangeAreNotNewsEachMinute(t *testing.T) {
 }
 
 func TestNothingIsSaidOfJobsThatDoNotWait(t *testing.T) {
-	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}}
+	c := &fakeCondor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}}
 	w, l, now := world(t, c, 1, 2)
 	*now = noon.Add(30 * time.Second)
 	w.Look(t.Context())
@@ -165,7 +165,7 @@ func TestNothingIsSaidOfJobsThatDoNotWait(t *testing.T) {
 }
 
 func TestAJobThatIsStartedInVainIsToldAlsoWhileItIsSeenRunning(t *testing.T) {
-	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, inVain: schedd.ManyInVain - 1}
+	c := &fakeCondor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, inVain: schedd.ManyInVain - 1}
 	w, l, now := world(t, c, 1)
 	w.Look(t.Context())
 	require.Equal(t, ReasonRoom, w.Of("1", 1).Reason)
@@ -187,7 +187,7 @@ func TestAJobThatIsStartedInVainIsToldAlsoWhileItIsSeenRunning(t *testing.T) {
 }
 
 func TestACollectorThatDoesNotAnswerIsUnknown(t *testing.T) {
-	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, silent: errors.New("no answer")}
+	c := &fakeCondor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}, silent: errors.New("no answer")}
 	w, _, _ := world(t, c, 1)
 	w.Look(t.Context())
 	require.Equal(
