@@ -21,7 +21,7 @@ type Found struct{ Queued, Left, Others, Unstaged []schedd.Job }
 // Of returns those of one attempt.
 func (f Found) Of(attempt int) Found {
 	of := func(jobs []schedd.Job) []schedd.Job {
-		return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
+		return slices.DeleteFunc(slices.Clone(jobs), func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 	}
 	return Found{of(f.Queued), of(f.Left), of(f.Others), of(f.Unstaged)}
 }
@@ -48,10 +48,11 @@ func (s *Sender) Search(
 			if j.Status == schedd.Removed && !j.Reasoned {
 				return schedd.ErrReasons
 			}
+			to := list
 			if crosscheck.NeverRan(j) {
-				list = &f.Unstaged
+				to = &f.Unstaged
 			}
-			*list = append(*list, j)
+			*to = append(*to, j)
 			return nil
 		}
 	}
