@@ -93,7 +93,7 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	if j.HeldByPool() {
 		o.hold, o.byPool = "its HTCPool is suspended"+holdCode(j), true
 	}
-	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
+	if stop := StopOf(j); stop != "" {
 		o.outcome.Reason = stop
 	}
 	if NeverRan(j) {

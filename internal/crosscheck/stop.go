@@ -70,8 +70,11 @@ func NeverRan(j schedd.Job) bool {
 	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, ReasonStuck)
 }
 
-// stopOf returns the stop for which a job was removed, "" if none.
-func stopOf(j schedd.Job) string {
+// StopOf returns the stop for which a job was removed, "" if none.
+func StopOf(j schedd.Job) string {
+	if j.Outcome().State != schedd.OutcomeRemoved {
+		return ""
+	}
 	for stop, reason := range removeReasons {
 		if strings.HasPrefix(j.RemoveReason, reason) {
 			return stop

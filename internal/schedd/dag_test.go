@@ -394,7 +394,7 @@ func TestADAGThatCannotRunSaysWhy(t *testing.T) {
 
 func TestNodesAreAskedForWithTheirTag(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": `case "$*" in
-*,HTCNode,*,HTCWorkflowDAG,HTCWorkflowNodes,HTCWorkflowUID,*'-constraint HTCWorkflowUID =?= "u" && HTCWorkflowDAG =?= 2'*) echo '[{"ClusterId":7,"ProcId":0,"JobStatus":2,"HTCWorkflowUID":"u","HTCWorkflowDAG":2,"HTCNode":5}]' ;;
+*,HTCNode,*,HTCWorkflowDAG,HTCWorkflowNodes,HTCWorkflowRepeats,HTCWorkflowUID,*'-constraint HTCWorkflowUID =?= "u" && HTCWorkflowDAG =?= 2'*) echo '[{"ClusterId":7,"ProcId":0,"JobStatus":2,"HTCWorkflowUID":"u","HTCWorkflowDAG":2,"HTCNode":5}]' ;;
 *) exit 1 ;;
 esac`})
 	var nodes []Job

@@ -24,6 +24,7 @@ type Tag struct {
 	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
 	Creator   string // HTCJobCreator: who has created the object; empty: not known. Only sent, never read
 	Nodes     string // HTCWorkflowNodes: hash of which nodes a DAG has; empty in others
+	Repeats   string // HTCWorkflowRepeats: which sequences a DAG repeats, by which rules; empty: none
 }
 
 // The names of the tag's attributes. No submit option may set them.
@@ -36,6 +37,7 @@ const (
 	attrSpecHash  = "HTCJobSpecHash"
 	attrPool      = "HTCPool"
 	attrNodes     = "HTCWorkflowNodes"
+	attrRepeats   = "HTCWorkflowRepeats"
 
 	// attrNumber is the number of a job in its HTCJob where that is not its ProcId: in an attempt that sends only some
 	// of the jobs.

@@ -77,6 +77,7 @@ var fields = map[string]func(*Job, classad.Value){
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
 	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
 	attrNodes:              func(j *Job, v classad.Value) { j.Tag.Nodes = hash(v) },
+	attrRepeats:            func(j *Job, v classad.Value) { j.Tag.Repeats = interned(v) },
 	attrNumber:             func(j *Job, v classad.Value) { j.Own = optionalInt(v) },
 	attrLauncher:           func(j *Job, v classad.Value) { j.Launcher, _ = v.Bool() },
 	attrMade:               func(j *Job, v classad.Value) { j.Made = integer(v) },

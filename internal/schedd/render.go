@@ -236,6 +236,9 @@ func tagLines(t Tag) []option {
 	if t.Nodes != "" {
 		lines = append(lines, option{"My." + attrNodes, classad.Quote(t.Nodes)})
 	}
+	if t.Repeats != "" {
+		lines = append(lines, option{"My." + attrRepeats, classad.Quote(t.Repeats)})
+	}
 	return lines
 }
 

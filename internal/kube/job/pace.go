@@ -21,13 +21,13 @@ const (
 // mayWait returns how long after the write before a change of the status may come.
 func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {
 	switch {
-	case before.Phase.Terminal() && !lifecycle.OwesOutput(before): // nothing more is expected
+	case before.Phase.Terminal() && !lifecycle.OwesOutput(before.Conditions): // nothing more is expected
 		return 0
 	case onlySeen(before, after):
 		return betweenSights
 	case onlyCounts(before, after):
 		return reconciler.BetweenWrites
-	case before.Phase.Terminal() && lifecycle.OwesOutput(after) && onlyDetails(before, after):
+	case before.Phase.Terminal() && lifecycle.OwesOutput(after.Conditions) && onlyDetails(before, after):
 		return betweenEnds
 	}
 	return 0

@@ -60,7 +60,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if !status.Phase.Terminal() {
 		return run, nil
 	}
-	run.Confirmed, run.Ended = !lifecycle.OwesOutput(status), c.Now()
+	run.Confirmed, run.Ended = !lifecycle.OwesOutput(status.Conditions), c.Now()
 	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil &&
 		said.Reason == crosscheck.StopDeadline {
 		run.Stop, run.Message = crosscheck.StopDeadline, "spec.activeDeadlineSeconds have passed since the submission"

@@ -19,9 +19,9 @@ import (
 // OwesOutput reports whether output of an ended run had not been fetched, or not been pushed, when its status was
 // written. Then HTCondor is asked once more how its jobs ended, and the output of those that ended by themselves is
 // fetched.
-func OwesOutput(status v1alpha1.HTCJobStatus) bool {
+func OwesOutput(conditions []metav1.Condition) bool {
 	owed := func(kind string, settled ...string) bool {
-		said := meta.FindStatusCondition(status.Conditions, kind)
+		said := meta.FindStatusCondition(conditions, kind)
 		return said != nil && said.Status != metav1.ConditionTrue && !slices.Contains(settled, said.Reason)
 	}
 	return owed(v1alpha1.ConditionOutputFetched, ReasonGivenUp, ReasonIncomplete) ||

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -27,6 +28,8 @@ type Finding struct {
 	SpecHash string      // of the spec it was sent with; "" if no ad says so
 	Pool     string      // name of the HTCPool it was sent by; "" if no ad says so
 	Nodes    string      // hash of which nodes it has, of a DAG; "" if no ad says so
+	Repeats  string      // which sequences a DAG repeats, by which rules; "" if no ad says so
+	Stop     string      // why htcd removed it, one of crosscheck's stops; "" if no ad says so
 	Numbers  []int       // of its jobs, if they are not their procs'; none if no ad says so
 	Made     bool        // a factory makes its jobs
 	Launcher *schedd.Job // the cluster is only that of a factory's launcher: none of the jobs was seen; nil: it is not
@@ -62,16 +65,9 @@ func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 		if j.QDate > 0 && (f.QDate == 0 || j.QDate < f.QDate) {
 			f.QDate = j.QDate
 		}
-		f.SpecHash, f.Pool, f.Nodes = cmp.Or(
-			f.SpecHash,
-			j.Tag.SpecHash,
-		), cmp.Or(
-			f.Pool,
-			j.Tag.Pool,
-		), cmp.Or(
-			f.Nodes,
-			j.Tag.Nodes,
-		)
+		f.SpecHash, f.Pool = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool)
+		f.Nodes, f.Stop = cmp.Or(f.Nodes, j.Tag.Nodes), cmp.Or(f.Stop, crosscheck.StopOf(j))
+		f.Repeats = cmp.Or(f.Repeats, j.Tag.Repeats)
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
 		}

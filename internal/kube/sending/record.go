@@ -45,7 +45,7 @@ func (s *Sender) Submitted(
 	cluster schedd.Cluster,
 	along Along,
 ) (ledger.Run, error) {
-	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
+	run.State, run.Reason, run.Message = ledger.Submitted, "", crosscheck.StopMessage(run.Stop)
 	run.Cluster = cluster.ID
 	if run.Submitted.IsZero() {
 		run.Submitted = s.Now()

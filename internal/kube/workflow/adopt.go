@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,8 @@ import (
 //	status knows more               │
 //	                                └─no, twice, and the status knows none either──> submit
 //
-// As long as the schedd has a DAG of it, or the status tells of one, nothing is sent in addition.
+// As long as the schedd has a DAG of it, or the status tells of one, nothing is sent in addition, unless that one's files
+// never arrived.
 func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
 	t, places, err := c.lostAt(ctx, w)
 	if err != nil {
@@ -36,17 +38,26 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	if err != nil {
 		return fmt.Errorf("look for lost DAGs: %w", err)
 	}
-	sent := map[int]int{}
+	sent, unstaged := map[int]int{}, map[int]int{}
 	for _, at := range found {
 		for _, j := range slices.Concat(at.Queued, at.Left) {
 			sent[j.Tag.Attempt] = j.Cluster
 		}
+		for _, j := range at.Unstaged {
+			if speaksOf(w, j) {
+				unstaged[j.Tag.Attempt] = j.Cluster
+			}
+		}
 	}
-	next, err := s.nextLost(sent)
+	next, err := s.nextLost(sent, unstaged)
 	switch {
 	case err != nil:
 	case next.attempts > 0:
-		return c.recordForgotten(ctx, w, s, t, next.attempts, 0)
+		before := cmp.Or(next.again, next.number)
+		if err := c.releaseBefore(ctx, found, before); err != nil {
+			return err
+		}
+		return c.recordForgotten(ctx, w, s, t, next.attempts, before-1)
 	case next.number > 0:
 		at := sending.Where(found, next.number)
 		err = c.adoptNext(ctx, w, s, at.Target, next, at.Found)
@@ -59,6 +70,9 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	}
 	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "") {
 		_, newest := sending.Newest(found)
+		if err := c.releaseBefore(ctx, found, newest+1); err != nil {
+			return err
+		}
 		return c.recordForgotten(ctx, w, s, t, int(w.Status.Attempt)-s.Attempt, newest)
 	}
 	return err
@@ -88,7 +102,19 @@ func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s S
 	return c.sender.LaterThan(ctx, newest.Run, places)
 }
 
-// sendLost begins a workflow of which nothing was sent, as two answers have shown.
+// releaseBefore lets DAGs that have ended leave the queue before it is recorded that they are not known any more: their
+// output can no longer be told apart.
+func (c *Controller) releaseBefore(ctx context.Context, found []sending.At, number int) error {
+	for _, at := range found {
+		earlier := slices.DeleteFunc(slices.Clone(at.Queued), func(j schedd.Job) bool { return j.Tag.Attempt >= number })
+		if err := c.releaseEnded(ctx, at.Target, earlier); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendLost sends the next DAG of a workflow, which HTCondor does not have, as two answers have shown.
 func (c *Controller) sendLost(
 	ctx context.Context,
 	w *v1alpha1.HTCWorkflow,
@@ -96,7 +122,17 @@ func (c *Controller) sendLost(
 	t backend.Target,
 	found sending.Found,
 ) error {
-	if _, err := c.sender.Judge(ctx, t, tag(w, 1), found); err != nil {
+	d, number := Decision{Action: Submit, Again: s.due() || int(w.Status.Attempt) > s.Attempt}, 1
+	if n := s.newest(); n != nil {
+		number = n.Run.Attempt + 1
+	}
+	if !d.Again {
+		var follows bool
+		if d.Level, follows = s.next(); !follows {
+			return &lostError{"no other DAG follows from what is known of those before"}
+		}
+	}
+	if _, err := c.sender.Judge(ctx, t, tag(w, number), found); err != nil {
 		return err
 	}
 	lost := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
@@ -107,7 +143,7 @@ func (c *Controller) sendLost(
 	if w.Spec.Suspend {
 		return c.recordForgotten(ctx, w, s, t, 1, 0)
 	}
-	return c.submit(ctx, w, s, Decision{Action: Submit, Again: true})
+	return c.submit(ctx, w, s, d)
 }
 
 // recordForgotten records that there were attempts of which nothing is known, so that later ones have numbers of their
@@ -171,6 +207,9 @@ func (c *Controller) adoptNext(
 	}
 	d, follows := Decision{Again: s.due()}, true
 	if !d.Again {
+		if repeats := s.readRepeats(f.Repeats); len(repeats) > 0 {
+			s.Repeat = repetition{all: repeats}
+		}
 		d.Level, follows = s.next()
 	}
 	if !follows || next.told && d.Again != (int(w.Status.Attempt) > s.Attempt) {
@@ -185,6 +224,7 @@ func (c *Controller) adoptNext(
 	if err != nil {
 		return err
 	}
+	p.states = nil // by which numbers rules acted is not known
 	return c.adoptLost(ctx, w, t, run, p, f)
 }
 
@@ -206,6 +246,7 @@ func (c *Controller) adoptLost(
 		run.Pool, run.PoolSpec, run.Effective = f.Pool, "", ""
 	}
 	run.ItemsDigest, run.Restored, run.Submitted = p.digest, true, f.Since(c.Now())
+	run.Stop = f.Stop
 	begun, err := c.begin(ctx, w, run, p)
 	if err != nil || !begun {
 		return err

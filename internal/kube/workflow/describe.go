@@ -237,6 +237,7 @@ func (c *Controller) describe(
 ) (schedd.DAG, error) {
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
+	d.Tag.Repeats = writeRepeats(p.occasions)
 	d.Tag.Creator = c.Site.CreatorOf(w.Annotations)
 	if t := w.Spec.Throttle; t != nil {
 		d.MaxIdle = valueOf(t.MaxIdle)

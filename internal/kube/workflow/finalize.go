@@ -67,17 +67,24 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 	if err != nil {
 		return err
 	}
-	var ended []schedd.Procs
+	var queued []schedd.Job
 	err = c.Schedd.Queue(ctx, id, schedd.UIDConstraint(uid), func(j schedd.Job) error {
-		if j.Status == schedd.Completed || j.Status == schedd.Removed {
-			ended = append(ended, schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true})
-		}
+		queued = append(queued, j)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("look for DAGs that have ended: %w", err)
 	}
-	for _, procs := range ended {
+	return c.releaseEnded(ctx, t, queued)
+}
+
+// releaseEnded lets those of some DAGs that have ended, or were removed, leave the queue.
+func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []schedd.Job) error {
+	for _, j := range dags {
+		if j.Status != schedd.Completed && j.Status != schedd.Removed {
+			continue
+		}
+		procs := schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true}
 		if err := c.eachSender(ctx, t, func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, procs) }); err != nil {
 			return fmt.Errorf("let a DAG that has ended leave the queue: %w", err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // reasonLedgerLost is that of a workflow of which the ledger knows less than its status.
@@ -53,32 +54,35 @@ func (s Situation) dueAfterLoss() bool {
 type lostDAG struct {
 	number   int  // of the DAG among all of the workflow; 0: neither its status nor the schedd knows any more
 	attempts int  // so many attempts are missing before that
+	again    int  // number of a DAG whose files never arrived; 0: there is none
 	told     bool // the status speaks of it
 }
 
-// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs.
-// DAGs that the status does not speak of were sent after it was written.
-func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
+// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs;
+// unstaged has those whose files never arrived, which are sent again in their places. DAGs that the status does not
+// speak of were sent after it was written.
+func (s Situation) nextLost(sent, unstaged map[int]int) (lostDAG, error) {
 	status, newest, recorded := s.Workflow.Status, 0, map[string]bool{}
 	for _, d := range s.DAGs {
 		newest = d.Run.Attempt
 		recorded[jobID(d.Run.Cluster)] = true
 	}
-	attempt := int(status.Attempt)
+	next, attempt := lostDAG{}, int(status.Attempt)
 	if attempt >= s.Attempt {
 		for _, id := range status.JobID {
 			if attempt == s.Attempt && recorded[id] {
 				continue
 			}
-			for number, cluster := range sent {
-				if jobID(cluster) == id && number > newest {
-					return lostDAG{number: number, attempts: max(attempt-1-s.Attempt, 0), told: true}, nil
-				}
+			if next.again = placeOf(unstaged, id); next.again > 0 {
+				continue
+			}
+			if number := placeOf(sent, id); number > newest {
+				return lostDAG{number: number, attempts: max(attempt-1-s.Attempt, 0), told: true}, nil
 			}
 			return lostDAG{}, &lostError{"neither the queue nor the history of the schedd shows its DAG " + id}
 		}
 	}
-	next := lostDAG{attempts: max(attempt-s.Attempt, 0)}
+	next.attempts = max(attempt-s.Attempt, 0)
 	if over := status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended; !over {
 		next.attempts = max(next.attempts-1, 0)
 	}
@@ -91,6 +95,21 @@ func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
 		return lostDAG{}, &lostError{fmt.Sprintf("the schedd has its DAG %d, but not the first", next.number)}
 	}
 	return next, nil
+}
+
+// placeOf returns the number of the DAG with that job, 0 if there is none.
+func placeOf(clusters map[int]int, id string) int {
+	for number, cluster := range clusters {
+		if jobID(cluster) == id {
+			return number
+		}
+	}
+	return 0
+}
+
+// speaksOf reports whether the status of a workflow speaks of a DAG.
+func speaksOf(w *v1alpha1.HTCWorkflow, j schedd.Job) bool {
+	return slices.Contains(w.Status.JobID, jobID(j.Cluster))
 }
 
 func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -139,6 +140,7 @@ func TestWhichLostDAGComesNext(t *testing.T) {
 				DAGs:     c.rows,
 			}.nextLost(
 				c.sent,
+				nil,
 			)
 			if c.says != "" {
 				require.ErrorContains(t, err, c.says)
@@ -195,4 +197,103 @@ func TestAnEndedWorkflowOfWhichNothingIsLeftCanBeRunAgain(t *testing.T) {
 	w.wait()
 	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestADAGWhoseFilesNeverArrivedIsSentAgainInItsPlaceWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	unstaged := func(cluster int) {
+		w.schedd.Edit(cluster, 0, func(j *schedd.Job) {
+			j.LastStatus, j.Status, j.RemoveReason = schedd.Held, schedd.Removed, "Staging of job files failed"
+		})
+		w.schedd.Leave(cluster, 0)
+		w.openLedger()
+		w.wait()
+	}
+	w.apply(newWorkflow("flow"))
+	unstaged(1)
+	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
+	w.ends(2)
+	require.Equal(t, []string{"2.0", "3.0"}, w.flow("flow").Status.JobID)
+	unstaged(3)
+	_, message := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, []string{"2.0", "4.0"}, w.flow("flow").Status.JobID, message)
+	w.ends(4)
+	status := w.flow("flow").Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, status.Nodes)
+	require.EqualValues(t, 1, status.Attempt)
+}
+
+func TestALostAttemptWhoseFilesNeverArrivedComesAfterTheDAGsOfThoseBefore(t *testing.T) {
+	s := Situation{Workflow: &v1alpha1.HTCWorkflow{Status: v1alpha1.HTCWorkflowStatus{
+		Attempt: 2, Phase: v1alpha1.PhaseIdle, JobID: []string{"9.0"},
+	}}}
+	got, err := s.nextLost(map[int]int{1: 7, 2: 8}, map[int]int{3: 9})
+	require.NoError(t, err)
+	require.Equal(t, lostDAG{number: 1, attempts: 1, again: 3}, got)
+}
+
+// suspended suspends a workflow whose DAG then waits in the queue, removed, for its output to be fetched.
+func (w *world) suspended(name string) {
+	w.t.Helper()
+	w.schedd.Down(errors.New("no answer"), scheddtest.Transfer)
+	w.suspend(name, true)
+	w.schedd.Put(w.schedd.Gone()...)
+	require.Equal(w.t, v1alpha1.PhaseSuspended, w.flow(name).Status.Phase)
+}
+
+func (w *world) suspend(name string, is bool) {
+	w.t.Helper()
+	flow := w.flow(name).DeepCopy()
+	flow.Spec.Suspend = is
+	flow.Generation++
+	require.NoError(w.t, w.store.Update(flow))
+	for range 3 {
+		w.later(time.Minute)
+	}
+}
+
+func TestADAGThatHtcdHadSuspendedIsNoFailureWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.suspended("flow")
+	w.openLedger()
+	w.suspend("flow", false)
+	w.wait()
+	status := w.flow("flow").Status
+	require.EqualValues(t, 2, status.Attempt)
+	require.Equal(t, []string{"2.0"}, status.JobID)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestEndedDAGsOfAttemptsThatNobodyKnowsAnyMoreLeaveTheQueue(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.suspended("flow")
+	w.suspend("flow", false)
+	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
+	require.Len(t, w.schedd.Jobs(), 2)
+	w.openLedger()
+	w.wait()
+	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
+	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
+	require.Len(t, w.schedd.Jobs(), 1)
+}
+
+func TestOutputThatAnEndedWorkflowOwesIsFetchedWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Down(errors.New("no answer"), scheddtest.Transfer)
+	w.ends(1)
+	before := w.flow("flow").Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, before.Phase)
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.openLedger()
+	w.wait()
+	reason, _ := w.says("flow", v1alpha1.ConditionOutputFetched)
+	require.Equal(t, "Fetched", reason)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
+	require.Equal(t, before.Nodes, w.flow("flow").Status.Nodes)
+	require.Empty(t, w.schedd.Jobs(), "DAGMan's job has left the queue")
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 }

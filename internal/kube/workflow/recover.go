@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -38,7 +39,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	if f.Verdict == recovery.Absent {
-		if s.lost() { // it was sent
+		if s.lost() && !slices.ContainsFunc(found.Unstaged, func(j schedd.Job) bool { return speaksOf(w, j) }) { // it was sent
 			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
 		}
 		if err := c.sender.Missing(ctx, t, run, c.Now()); err != nil {

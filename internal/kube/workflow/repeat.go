@@ -3,7 +3,10 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -11,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/workflow/rules"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 )
 
 // A rule with the action Repeat is looked at when a DAG has ended and its output is here. What it then has sequences
@@ -106,6 +110,46 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, e
 	}
 	slices.SortStableFunc(all, func(a, b repeatable) int { return a.Sequence - b.Sequence })
 	return all, spent, nil
+}
+
+// maxRepeats limits what DAGMan's ad says of what it repeats, in bytes.
+const maxRepeats = 1000
+
+// writeRepeats says in DAGMan's ad which sequences are repeated by which rules, such as 0:1-3,7;2:5, so that a lost ledger
+// can be told. It is empty if it would be long: then such a DAG cannot be adopted.
+func writeRepeats(all []ledger.Occasion) string {
+	sequences := map[int][]int{}
+	for _, o := range all {
+		sequences[o.Rule] = append(sequences[o.Rule], o.Sequence)
+	}
+	var parts []string
+	for _, rule := range slices.Sorted(maps.Keys(sequences)) {
+		parts = append(parts, fmt.Sprintf("%d:%s", rule, procset.Of(sequences[rule])))
+	}
+	if text := strings.Join(parts, ";"); len(text) <= maxRepeats {
+		return text
+	}
+	return ""
+}
+
+// readRepeats reads that; none if htcd cannot have written it.
+func (s Situation) readRepeats(text string) (all []repeatable) {
+	if text == "" || len(text) > maxRepeats {
+		return nil
+	}
+	for part := range strings.SplitSeq(text, ";") {
+		number, set, _ := strings.Cut(part, ":")
+		rule, wrong := strconv.Atoi(number)
+		sequences, err := procset.Parse(set, s.total())
+		if wrong != nil || err != nil || rule < 0 || rule >= len(s.Workflow.Spec.Rules) {
+			return nil
+		}
+		for _, sequence := range sequences.Numbers() {
+			all = append(all, repeatable{Occasion: ledger.Occasion{Rule: rule, Sequence: sequence}, succeeded: true})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b repeatable) int { return a.Sequence - b.Sequence })
+	return all
 }
 
 // repeating reports whether something of the newest level is to be repeated, or may be.

@@ -155,3 +155,51 @@ func TestWhatARepetitionDependsOn(t *testing.T) {
 		})
 	}
 }
+
+func TestADAGThatRepeatsIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.apply(repeated())
+	w.measures(1, map[int]float64{0: 1, 1: 3, 2: 2})
+	w.ends(1)
+	before, nodes := w.flow("w").Status, w.states(2)
+	require.Equal(t, []string{"1.0", "2.0"}, before.JobID)
+	w.openLedger()
+	w.wait()
+	status := w.flow("w").Status
+	require.Equal(t, before.JobID, status.JobID)
+	require.Equal(t, before.Nodes, status.Nodes)
+	require.Equal(t, nodes, w.states(2))
+	w.measures(2, map[int]float64{1: 5})
+	w.ends(2)
+	require.Equal(t, []string{"1.0", "2.0", "3.0"}, w.flow("w").Status.JobID, "it was repeated as often as it may be")
+	w.ends(3)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("w").Status.Phase)
+}
+
+func TestWhatADAGRepeatsStandsInItsAd(t *testing.T) {
+	s := Situation{Workflow: repeated()}
+	for text, want := range map[string][]ledger.Occasion{
+		"":        nil,
+		"0:0-1":   {{Sequence: 0}, {Sequence: 1}},
+		"0:2":     {{Sequence: 2}},
+		"0:3":     nil,
+		"1:0":     nil,
+		"-1:0":    nil,
+		"0":       nil,
+		"0:0;x:1": nil,
+	} {
+		var got []ledger.Occasion
+		for _, r := range s.readRepeats(text) {
+			got = append(got, r.Occasion)
+		}
+		require.Equal(t, want, got, text)
+		if want != nil {
+			require.Equal(t, text, writeRepeats(want))
+		}
+	}
+	var many []ledger.Occasion
+	for n := range 1000 {
+		many = append(many, ledger.Occasion{Sequence: 2 * n})
+	}
+	require.Empty(t, writeRepeats(many))
+}

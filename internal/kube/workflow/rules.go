@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/workflow/rules"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -185,7 +186,7 @@ func (d DAG) inQueue() (n int) {
 
 // finishedByRule reports whether a rule has finished a DAG.
 func (s Situation) finishedByRule(d DAG) bool {
-	return slices.ContainsFunc(s.Rules, func(r ledger.RuleState) bool {
+	return d.Run.Stop == crosscheck.StopFinished || slices.ContainsFunc(s.Rules, func(r ledger.RuleState) bool {
 		return r.Acts > 0 && r.Action == string(v1alpha1.ActionFinish) && r.DAG == d.Run.Attempt
 	})
 }

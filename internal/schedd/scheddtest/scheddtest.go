@@ -228,7 +228,7 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 }
 
 var (
-	tagLine      = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
+	tagLine      = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes|HTCWorkflowRepeats)\s*=\s*(.*)$`)
 	launcherLine = regexp.MustCompile(`(?m)^My\.HTCJobLauncher = true$`)
 	poolLine     = regexp.MustCompile(`(?m)^My\.HTCPool = "(.*)"$`)
 	mostLine     = regexp.MustCompile(`(?m)^most=(\d+)$`)
@@ -272,6 +272,8 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 			tag.Pool = v
 		case "HTCWorkflowNodes":
 			tag.Nodes = v
+		case "HTCWorkflowRepeats":
+			tag.Repeats = v
 		}
 	}
 
