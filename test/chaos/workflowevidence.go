@@ -22,6 +22,8 @@ type WorkflowEvidence struct {
 	Staged  []string
 	// Kept has the contents of the files that htcd has fetched, by NAME/ATTEMPT/STEP/JOBID[/NUMBER]/FILE.
 	Kept map[string]string
+	// LedgerLost: htcd has lost its ledger meanwhile.
+	LedgerLost bool
 }
 
 // NodeRow is a row of the ledger's table nodes.
@@ -79,7 +81,7 @@ func (p *workflowPlayer) gather(ctx context.Context) (WorkflowEvidence, error) {
 	e.Staged = strings.Fields(staged)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.Sent = append(e.Sent, p.sent...)
+	e.Sent, e.LedgerLost = append(e.Sent, p.sent...), p.done[htcdLane+" "+doForget] > 0
 	return e, err
 }
 

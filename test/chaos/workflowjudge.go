@@ -175,7 +175,7 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 			case end.Futile || end.Stopped:
 				step.Futile++
 				t.never(n, end, row, found)
-			case !found:
+			case !found && !t.forgotten():
 				t.find(Lost, "%s has no row", n.name())
 			default:
 				if end.Code == 0 {
@@ -184,7 +184,11 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 					step.Failed++
 					failures = append(failures, n.name())
 				}
-				t.ended(w, n, end, row)
+				if found {
+					t.ended(w, n, end, row)
+				} else if end.Code == 0 {
+					t.kept(w, n)
+				}
 			}
 		}
 		if i := slices.IndexFunc(w.Status.Steps, func(is v1alpha1.StepStatus) bool { return is.Name == s.Name }); i < 0 {
@@ -224,6 +228,12 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 	}
 }
 
+// forgotten reports whether the ledger has no rows of it: what had ended before a ledger was lost, with its output here,
+// stays as its status says.
+func (t *workflowTrialOf) forgotten() bool {
+	return t.e.LedgerLost && !slices.ContainsFunc(t.e.Runs, func(r Run) bool { return r.UID == t.UID })
+}
+
 // rowsOf returns the ledger's nodes of the last attempt by step, sequence and number.
 func (t *workflowTrialOf) rowsOf(w v1alpha1.HTCWorkflow) map[[3]any]NodeRow {
 	dags, rows := map[int]bool{}, map[[3]any]NodeRow{}
@@ -232,7 +242,7 @@ func (t *workflowTrialOf) rowsOf(w v1alpha1.HTCWorkflow) map[[3]any]NodeRow {
 			dags[r.Attempt] = true
 		}
 	}
-	if len(dags) != len(w.Status.JobID) {
+	if len(dags) != len(w.Status.JobID) && !t.forgotten() {
 		t.find(Wrong, "status.jobid is %v, the ledger's DAGs are %v", w.Status.JobID, dags)
 	}
 	for _, n := range t.e.Nodes {
@@ -281,7 +291,7 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	for _, ad := range t.adsOf(row) {
 		if ad.done() {
 			done = append(done, ad)
-		} else if t.forgotten(ad) {
+		} else if t.unremembered(ad) {
 			ad.JobStatus = completed
 			done = append(done, ad)
 		}
@@ -303,9 +313,9 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	}
 }
 
-// forgotten reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd
+// unremembered reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd
 // had forgotten it when it was killed.
-func (t *workflowTrialOf) forgotten(ad Ad) bool {
+func (t *workflowTrialOf) unremembered(ad Ad) bool {
 	return strings.HasPrefix(ad.RemoveReason, "removed because <OtherJobRemoveRequirements") &&
 		slices.ContainsFunc(t.e.Ads, func(of Ad) bool {
 			return of.UID == t.UID && of.Attempt == ad.DAG && of.JobStatus == completed

@@ -77,6 +77,16 @@ func TestAFailureUnderAbortMayBeToldByItsCallbackAlone(t *testing.T) {
 	require.NotEmpty(t, JudgeWorkflows(e))
 }
 
+func TestAWorkflowThatHadEndedBeforeTheLedgerWasLostNeedsNoRows(t *testing.T) {
+	e := soundWorkflow()
+	e.Runs, e.Nodes = nil, nil
+	require.NotEmpty(t, JudgeWorkflows(e))
+	e.LedgerLost = true
+	require.Empty(t, JudgeWorkflows(e))
+	delete(e.Kept, "flow-000/1/b/job_0/ran")
+	require.NotEmpty(t, JudgeWorkflows(e))
+}
+
 func TestWhatIsWrongWithAWorkflowIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault Fault
