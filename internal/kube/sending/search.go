@@ -109,21 +109,26 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 // schedd whose queue is younger than the attempt may have another one again soon, with its jobs: then they get the time
 // that other missing jobs get.
 func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time) error {
-	first := s.Absences.First(run.UID, asked)
-	switch absent := asked.Sub(first); {
-	case absent < recovery.AbsentTwice:
+	if asked.Sub(s.Absences.First(run.UID, asked)) < recovery.AbsentTwice {
 		return &Waiting{
 			After:   recovery.AbsentTwice,
 			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
 		}
-	case absent < crosscheck.LostAfterMany && s.younger(ctx, t, run):
-		return &Waiting{
-			After: time.Minute,
-			Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
-				"or that another schedd answers in its place. In an hour the attempt is sent",
-		}
 	}
-	return nil
+	return s.Doubtful(ctx, t, run, asked, "the attempt is sent")
+}
+
+// Doubtful returns a *Waiting for the first hour in which a schedd whose queue is younger than an attempt has no trace of
+// it; then says what happens after that.
+func (s *Sender) Doubtful(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time, then string) error {
+	if asked.Sub(s.Absences.First(run.UID, asked)) >= crosscheck.LostAfterMany || !s.younger(ctx, t, run) {
+		return nil
+	}
+	return &Waiting{
+		After: time.Minute,
+		Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
+			"or that another schedd answers in its place. In an hour " + then,
+	}
 }
 
 // told is what a schedd said about itself at some time.

@@ -51,6 +51,8 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	}
 	next, err := s.nextLost(sent, unstaged)
 	switch {
+	case err != nil && !s.forgettable(c.Output.Root != ""):
+		return cmp.Or(c.doubtful(ctx, w, places), err)
 	case err != nil:
 	case next.attempts > 0:
 		before := cmp.Or(next.again, next.number)
@@ -76,6 +78,17 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 		return c.recordForgotten(ctx, w, s, t, int(w.Status.Attempt)-s.Attempt, newest)
 	}
 	return err
+}
+
+// doubtful returns a *sending.Waiting while DAGs may be missing because a schedd shows another queue than its own.
+func (c *Controller) doubtful(ctx context.Context, w *v1alpha1.HTCWorkflow, places []backend.Target) error {
+	sent := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
+	for _, at := range places {
+		if err := c.sender.Doubtful(ctx, at, sent, c.Now(), "it counts as lost"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lostAt returns where a DAG of such a workflow would be sent now, and where those may be that were sent.

@@ -115,9 +115,10 @@ func speaksOf(w *v1alpha1.HTCWorkflow, j schedd.Job) bool {
 func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
 
 // forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing
-// of it is still to be fetched, and another is to begin that needs nothing of it.
+// of it is still to be fetched, and another is to begin. With spec.resume that runs all nodes, as none is known to be
+// done.
 func (s Situation) forgettable(stores bool) bool {
 	w := s.Workflow
-	return w.Status.Phase.Terminal() && s.dueAfterLoss() && !resumes(w) && int(w.Status.Attempt) > s.Attempt &&
+	return w.Status.Phase.Terminal() && s.dueAfterLoss() && int(w.Status.Attempt) > s.Attempt &&
 		(!stores || len(w.Status.JobID) == 0 || meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
@@ -186,17 +187,19 @@ func TestWhatHasEndedStaysSoWhenTheLedgerIsLost(t *testing.T) {
 }
 
 func TestAnEndedWorkflowOfWhichNothingIsLeftCanBeRunAgain(t *testing.T) {
-	w := newWorld(t)
-	w.apply(oneStep("flow"))
-	w.ends(1)
-	w.openLedger()
-	w.schedd.Forget()
-	changed := w.flow("flow").DeepCopy()
-	changed.Spec.Sequences.Count, changed.Generation = new(int32(3)), 2
-	require.NoError(t, w.store.Update(changed))
-	w.wait()
-	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
-	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	for _, resume := range []v1alpha1.Resume{v1alpha1.ResumeAll, v1alpha1.ResumeFromFailure} {
+		w := newWorld(t)
+		w.apply(oneStep("flow"))
+		w.ends(1)
+		w.openLedger()
+		w.schedd.Forget()
+		changed := w.flow("flow").DeepCopy()
+		changed.Spec.Sequences.Count, changed.Spec.Resume, changed.Generation = new(int32(3)), resume, 2
+		require.NoError(t, w.store.Update(changed))
+		w.wait()
+		require.EqualValues(t, 2, w.flow("flow").Status.Attempt, resume)
+		require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), resume)
+	}
 }
 
 func TestADAGWhoseFilesNeverArrivedIsSentAgainInItsPlaceWhenTheLedgerIsLost(t *testing.T) {
@@ -295,5 +298,25 @@ func TestOutputThatAnEndedWorkflowOwesIsFetchedWhenTheLedgerIsLost(t *testing.T)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
 	require.Equal(t, before.Nodes, w.flow("flow").Status.Nodes)
 	require.Empty(t, w.schedd.Jobs(), "DAGMan's job has left the queue")
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestNoDAGIsCalledLostWhileTheScheddShowsAQueueYoungerThanTheWorkflow(t *testing.T) {
+	w := newWorld(t)
+	flow := newWorkflow("flow")
+	flow.CreationTimestamp = metav1.NewTime(w.clock)
+	w.apply(flow)
+	queue := w.schedd.Jobs()
+	w.schedd.Reset()
+	w.openLedger()
+	w.wait()
+	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.NotEqual(t, reasonLedgerLost, reason)
+	require.Contains(t, message, "its spool is not mounted")
+	w.schedd.Restore(queue)
+	w.wait()
+	require.Equal(t, []string{"1.0"}, w.flow("flow").Status.JobID)
+	reason, _ = w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, "Submitted", reason)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 }
