@@ -11,6 +11,9 @@ import (
 
 // readCSV reads fields separated by commas, as RFC 4180 has them. Blanks around a field do not count, unless they stand in double quotes.
 func readCSV(text []byte, check Check) ([]string, error) {
+	if line := wide(text); line > 0 {
+		return nil, fmt.Errorf("line %d: expected at most %d fields, found more", line, mostNames)
+	}
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace = true
 	r.FieldsPerRecord = -1 // compared below, in our own words
@@ -55,6 +58,28 @@ func readCSV(text []byte, check Check) ([]string, error) {
 		return nil, errors.New("the table has no rows: expected one line for each job after the line of names")
 	}
 	return c.items, nil
+}
+
+// wide returns the first line on which a record ends up with more fields than an item may have, 0 without one. The
+// reader would take a hundred bytes for each of them before anybody could look at it.
+func wide(text []byte) int {
+	line, commas, quoted := 1, 0, false
+	for _, c := range text {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			if commas++; commas == mostNames {
+				return line
+			}
+		case c == '\n':
+			line++
+			if !quoted {
+				commas = 0
+			}
+		}
+	}
+	return 0
 }
 
 func checkNames(names []string, check Check) error {

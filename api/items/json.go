@@ -77,7 +77,10 @@ func (r *jsonReader) object() (map[string]string, error) {
 		}
 		name := key.(string) // the decoder accepts no other
 		if _, twice := variables[name]; twice {
-			return nil, r.wrong("row %d: the variable %q appears twice", row, name)
+			return nil, r.wrong("row %d: the variable %.40q appears twice", row, name)
+		}
+		if len(variables) == mostNames {
+			return nil, r.wrong("row %d: expected at most %d variables, found more", row, mostNames)
 		}
 		value, err := r.token()
 		if err != nil {
@@ -91,7 +94,7 @@ func (r *jsonReader) object() (map[string]string, error) {
 		case bool:
 			variables[name] = strconv.FormatBool(value)
 		default:
-			return nil, r.wrong("row %d: %q: expected a string, a number, true or false, found %s", row, name, word(value))
+			return nil, r.wrong("row %d: %.40q: expected a string, a number, true or false, found %s", row, name, word(value))
 		}
 	}
 	_, err := r.token() // the closing brace

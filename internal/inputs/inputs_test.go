@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -262,6 +264,24 @@ func TestEachJobGetsTheFileOfItsItem(t *testing.T) {
 		"spec.inputs: town: key: found {{item.TOWN}}, and the item of job 0 has no variable TOWN",
 	)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+}
+
+func TestNoMoreFilesAreGatheredThanAnHTCJobMayBring(t *testing.T) {
+	w := newWorld(t)
+	w.maps["towns"] = &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
+	var all []v1alpha1.Input
+	for i := range 100 {
+		all = append(all, v1alpha1.Input{Name: fmt.Sprint(i), ConfigMapKeyRef: key("towns", "a{{item.NONE}}")})
+	}
+	b := w.bringer()
+	b.Items = slices.Repeat([]string{"NONE=\n"}, 100_000)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := b.Resolve(t.Context(), needs(all...), len(b.Items))
+	runtime.ReadMemStats(&after)
+	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.ErrorContains(t, err, "spec.inputs: they are more than the 500000 files that one HTCJob may bring")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<30), "of ten million files it would be ten times that")
 }
 
 func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {

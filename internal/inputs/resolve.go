@@ -211,7 +211,17 @@ func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 	if f.path = path.Join(dir, in.Name); f.link == nil {
 		f.size = int64(len(f.content))
 	}
-	r.files = append(r.files, *f)
+	return r.keep(*f)
+}
+
+// keep adds a file, unless there are more already than fits could allow.
+func (r *Ready) keep(f file) error {
+	if r.files = append(r.files, f); len(r.files) > maxFiles {
+		return schedd.Refusal(
+			"spec.inputs: they are more than the %d files that one HTCJob may bring: pack them into one, or make it several HTCJobs",
+			maxFiles,
+		)
+	}
 	return nil
 }
 
@@ -313,11 +323,7 @@ func (b Bringer) addOutput(
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		r.files = append(
-			r.files,
-			file{path: at, mode: 0o644, size: size, open: func() (io.ReadCloser, error) { return open() }},
-		)
-		return nil
+		return r.keep(file{path: at, mode: 0o644, size: size, open: func() (io.ReadCloser, error) { return open() }})
 	}
 	switch {
 	case PerProc(in):

@@ -115,6 +115,22 @@ func TestNodesAndEdgesMayStandInTables(t *testing.T) {
 	require.Zero(t, g.Steps[0].Each)
 }
 
+func TestAllTablesOfAWorkflowAreBoundedTogether(t *testing.T) {
+	s := steps(step("a"))
+	s.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes")}}
+	maps := map[string]string{"nodes": "node,step\nx,a\n", "edges": "parents,children\n"}
+	maps["edges"] += strings.Repeat("x,"+strings.Repeat("x ", 8_000)+"x\n", 900)
+	for range 50 {
+		s.Graph.EdgesFrom = append(s.Graph.EdgesFrom, table("edges"))
+	}
+	_, err := read(s, maps)
+	require.EqualError(
+		t,
+		err,
+		"spec.graph.edgesFrom[2]: configmap edges, key table: with it all tables have more than 32 MiB: make it several HTCWorkflows",
+	)
+}
+
 func TestAMistakeInNodesAndEdgesIsNamed(t *testing.T) {
 	two := []v1alpha1.GraphNode{node("one", "a"), node("two", "a")}
 	inSequences := listed(steps(step("a")), two)

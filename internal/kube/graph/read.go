@@ -63,8 +63,12 @@ type reader struct {
 	get    func(v1alpha1.ItemsFrom) ([]byte, error)
 	tables map[string][]string
 	nodes  map[string]bool // of spec.graph
+	size   int             // bytes of all rows
 	unread bool
 }
+
+// mostTables is how many bytes the tables of a workflow may have together: they are all in memory at once.
+const mostTables = 32 << 20
 
 // rows returns a table that stands in the spec, or in a ConfigMap.
 func (r *reader) rows(where string, inline []v1alpha1.Item, from *v1alpha1.ItemsFrom) (all []string, err error) {
@@ -87,6 +91,12 @@ func (r *reader) table(where string, from v1alpha1.ItemsFrom, check items.Check)
 		return nil, nil
 	}
 	all, err := items.Table(text, check)
+	for _, row := range all {
+		r.size += len(row)
+	}
+	if err == nil && r.size > mostTables {
+		err = fmt.Errorf("with it all tables have more than %d MiB: make it several HTCWorkflows", mostTables>>20)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s: %s: %w", where, from, err)
 	}

@@ -73,7 +73,8 @@ func (c *Controller) rowsFrom(
 	if c.Output.Root == "" || err != nil {
 		return nil, "", schedd.Refusal("%s: this htcd keeps no output of jobs, and so has no table", where)
 	}
-	h, size := sha256.New(), 0
+	h, size, made := sha256.New(), 0, 0
+	const tooLarge = "all tables together are too large: make it several HTCWorkflows"
 	for _, n := range g.Writers(i, o.Sequences) {
 		refuse := func(why error) error { return schedd.Refusal("%s: %s of %s: %w", where, table.Path, g.Name(n), why) }
 		text, err := c.readFrom(at, g.Name(n), table.Path)
@@ -88,11 +89,17 @@ func (c *Controller) rowsFrom(
 			return nil, "", err
 		}
 		if size += len(text); size > inputs.MaxTable {
-			return nil, "", refuse(errors.New("all tables together are too large"))
+			return nil, "", refuse(errors.New(tooLarge))
 		}
 		rows, err := items.Table(text, checkVariable)
 		if err != nil {
 			return nil, "", refuse(err)
+		}
+		for _, row := range rows { // in which the names of its columns stand, too
+			made += len(row)
+		}
+		if made > inputs.MaxTable {
+			return nil, "", refuse(errors.New(tooLarge))
 		}
 		all = append(all, rows...)
 		_, _ = h.Write(text) // never fails

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,11 +26,13 @@ func split() *v1alpha1.HTCWorkflow {
 }
 
 // leaves puts a file into the output of the first node.
-func (w *world) leaves(text string) {
+func (w *world) leaves(text string) { w.leavesIn("a/job_0", text) }
+
+func (w *world) leavesIn(node, text string) {
 	dir, err := w.Output.AttemptDir(attemptOf(w.flow("flow"), 1))
 	require.NoError(w.t, err)
-	require.NoError(w.t, os.MkdirAll(filepath.Join(dir, "a/job_0"), 0o700))
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "a/job_0/t.csv"), []byte(text), 0o600))
+	require.NoError(w.t, os.MkdirAll(filepath.Join(dir, node), 0o700))
+	require.NoError(w.t, os.WriteFile(filepath.Join(dir, node, "t.csv"), []byte(text), 0o600))
 }
 
 func (w *world) itemsOf(step string) (rows []string) {
@@ -88,6 +91,26 @@ func TestATableThatIsNoneEndsTheWorkflow(t *testing.T) {
 			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 		})
 	}
+}
+
+func TestTheTablesOfAStepAreBoundedTogetherAlsoInTheNamesOfTheirColumns(t *testing.T) {
+	w := newWorld(t)
+	flow := split()
+	flow.Spec.Steps[0].ForEach = &v1alpha1.ForEach{Count: 3}
+	flow = w.apply(flow)
+	require.EqualValues(t, 3, flow.Status.Nodes.Total, "%v", flow.Status.Conditions)
+	var names []string
+	for i := range 128 {
+		names = append(names, fmt.Sprintf("%s%d", strings.Repeat("x", 120), i))
+	}
+	table := strings.Join(names, ",") + "\n" + strings.Repeat(strings.Repeat(",", 127)+"\n", 600)
+	for i := range 3 {
+		w.leavesIn(fmt.Sprintf("a/job_0/%d", i), table)
+	}
+	w.ends(1)
+	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, "Refused", reason, message)
+	require.Contains(t, message, "all tables together are too large")
 }
 
 func TestTheRowsOfATableCountForTheLimits(t *testing.T) {
