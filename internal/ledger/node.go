@@ -86,6 +86,7 @@ type NodeFilter struct {
 	Step        *int      // nil: any
 	Label       string    // empty: any
 	Sequence    *int      // nil: any
+	Item        *int      // nil: any
 	Unconfirmed bool      // only those of which a job was seen that is open, or ended only by a callback
 	Changed     bool      // only those that UnchangedNodes does not show
 	From        int       // the first number wanted
@@ -258,6 +259,9 @@ func (f NodeFilter) where(args []any) (string, []any) {
 	}
 	if f.Sequence != nil {
 		where, args = where+` AND p.sequence = ?`, append(args, *f.Sequence)
+	}
+	if f.Item != nil {
+		where, args = where+` AND p.item = ?`, append(args, *f.Item)
 	}
 	if f.Unconfirmed {
 		where += ` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0`

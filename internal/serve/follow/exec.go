@@ -113,7 +113,11 @@ func (s *Shells) Begin(
 	if c.Port > 0 && s.links.has(key) { // its end would end that
 		return s.forward(f, c, object, key), nil
 	}
-	if err := f.ask(ctx); err != nil { // the ledger is some seconds behind
+	err = f.ask(ctx, s.Reader.o.Wait) // the ledger is some seconds behind
+	if apierrors.IsTooManyRequests(err) {
+		return nil, err
+	}
+	if err != nil {
 		return nil, apierrors.NewServiceUnavailable(
 			fmt.Sprintf("HTCondor does not answer about job %s: %v", f.proc.JobID(), err),
 		)

@@ -415,3 +415,50 @@ func TestANodeThatCannotBeReached(t *testing.T) {
 	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
 	require.ErrorContains(t, err, "it can be read when the job has ended")
 }
+
+func TestNobodyFollowsAsManyJobsAsAreLeftForTheOthers(t *testing.T) {
+	w := newWorld(t)
+	w.followers = newShares(4)
+	anna, bert := func(q *aggregate.Query) { q.User = "anna" }, func(q *aggregate.Query) { q.User = "bert" }
+	readers := []*reader{w.follows(anna), w.follows(anna)}
+	_, err := w.Log(t.Context(), asks(anna, toTheEnd))
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	_, err = w.reads(anna)
+	require.True(t, apierrors.IsConflict(err), "who does not follow waits for nothing: %v", err)
+	readers = append(readers, w.follows(bert))
+	w.sent(1)
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusFailed, int(schedd.Removed) })
+	for _, r := range readers {
+		require.NoError(t, <-r.done)
+	}
+	_, err = w.Log(t.Context(), asks(anna, toTheEnd))
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	require.Zero(t, w.followers.held)
+}
+
+func TestHoweverManyJobsAUserAsksAboutHTCondorHasTimeForOthers(t *testing.T) {
+	w := newWorld(t)
+	w.Reader.o.Pause, w.Reader.o.Wait = time.Hour, 0
+	w.sent(1)
+	w.runs()
+	anna, bert := requester{"anna", "a"}, requester{"bert", "b"}
+	asked := 0
+	ask := func(p requester) error {
+		return w.question(t.Context(), p, 0, func() error { asked++; return nil })
+	}
+	for ask(anna) == nil {
+	}
+	require.Equal(t, mostQuestions/2, asked)
+	_, err := w.Usage(t.Context(), asks(func(q *aggregate.Query) { q.User = "anna" }))
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	_, err = w.reads(func(q *aggregate.Query) { q.User = "anna" })
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	require.NoError(t, ask(bert))
+	w.Reader.o.Pause = 0
+	require.NoError(t, w.question(t.Context(), requester{"carl", "c"}, 0, func() error { return nil }))
+	require.Eventually(t, func() bool { // its place is given back
+		w.questions.mu.Lock()
+		defer w.questions.mu.Unlock()
+		return w.questions.by[byUser("carl")] == 0
+	}, 5*time.Second, time.Millisecond)
+}

@@ -51,17 +51,21 @@ type following struct {
 	seen   whereabouts // from the schedd
 	starts int         // how often HTCondor had started it then
 
-	place  bool     // holds one of Reader.places
-	copied *backlog // what a running job had written at the start
-	file   *os.File // what existed at the start: fetched, or that copy
-	size   int64
-	offset int64 // what the user already has
+	counted bool     // holds one of Reader.followers
+	place   bool     // holds one of Reader.places
+	copied  *backlog // what a running job had written at the start
+	file    *os.File // what existed at the start: fetched, or that copy
+	size    int64
+	offset  int64 // what the user already has
 }
 
 func (f *following) close() {
 	f.drop()
 	if f.place {
 		f.places.give(f.requester(), 1)
+	}
+	if f.counted {
+		f.followers.give(f.requester(), 1)
 	}
 }
 
@@ -94,8 +98,12 @@ func (f *following) look(ctx context.Context) error {
 	return err
 }
 
-// ask asks the schedd whether the job runs.
-func (f *following) ask(ctx context.Context) error {
+// ask asks the schedd whether the job runs. Without patience it fails if another question does not fit in now.
+func (f *following) ask(ctx context.Context, patience time.Duration) error {
+	return f.question(ctx, f.requester(), patience, func() error { return f.askSchedd(ctx) })
+}
+
+func (f *following) askSchedd(ctx context.Context) error {
 	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return err
@@ -147,7 +155,11 @@ func (f *following) snapshot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.ask(ctx); err != nil { // how often it was started
+	err = f.ask(ctx, f.o.Wait) // how often it was started
+	if apierrors.IsTooManyRequests(err) {
+		return err
+	}
+	if err != nil {
 		return apierrors.NewServiceUnavailable("HTCondor did not answer: " + err.Error())
 	}
 	if f.seen.place == ending { // the ledger is some seconds behind
@@ -228,7 +240,7 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 				break
 			}
 			before := f.starts
-			if err := f.ask(ctx); err != nil {
+			if err := f.ask(ctx, 0); err != nil {
 				break // it may answer next time; the ledger knows when it has ended
 			}
 			asked = time.Now()

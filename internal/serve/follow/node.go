@@ -146,21 +146,16 @@ func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.N
 		known, err := tx.Node(dag.UID, dag.Attempt, n.key.Node)
 		return &known, err
 	}
-	filter := ledger.NodeFilter{Label: wanted.Name}
+	filter := ledger.NodeFilter{Label: wanted.Name, Limit: 1}
 	if wanted.Name == "" {
-		filter.Step, filter.Sequence = &wanted.Step, &wanted.Sequence
+		filter.Step, filter.Sequence, filter.Item = &wanted.Step, &wanted.Sequence, &wanted.Index
 	}
 	nodes, err := tx.Nodes(dag.UID, dag.Attempt, filter)
-	if err != nil {
+	if err != nil || len(nodes) == 0 {
 		return nil, err
 	}
-	for _, known := range nodes {
-		if wanted.Name != "" || known.Item == wanted.Index {
-			n.key = &aggregate.NodeKey{DAG: dag.Attempt, Node: known.Number}
-			return &known, nil
-		}
-	}
-	return nil, nil
+	n.key = &aggregate.NodeKey{DAG: dag.Attempt, Node: nodes[0].Number}
+	return &nodes[0], nil
 }
 
 // whereNode is where for a node; known is nil if it is of none of the DAGs that were sent.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -58,20 +59,30 @@ const (
 	mostFollow  = 24 * time.Hour // one condor_tail; another continues
 )
 
+// Limits of asking. The apiserver has none of its own for logs.
+const (
+	mostFollowers = 512 // at once, each of which asks the ledger once a Pause
+	mostQuestions = 8   // to HTCondor at once
+)
+
 // Reader answers users' requests for their jobs' output.
 type Reader struct {
-	o       Options
-	places  *shares
-	room    *room
-	reports singleflight.Group // of usage
+	o         Options
+	places    *shares
+	followers *shares
+	questions *shares
+	room      *room
+	reports   singleflight.Group // of usage
 }
 
 // New returns a reader. It starts nothing.
 func New(o Options) *Reader {
 	return &Reader{
-		o:      o,
-		places: newShares(int64(o.Places)),
-		room:   &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)},
+		o:         o,
+		places:    newShares(int64(o.Places)),
+		followers: newShares(mostFollowers),
+		questions: newShares(mostQuestions),
+		room:      &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)},
 	}
 }
 
@@ -150,11 +161,26 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 
 // answer finds out where to begin.
 func (f *following) answer(ctx context.Context) (*aggregate.Answer, error) {
+	if f.q.Follow {
+		if !f.followers.take(f.requester(), 1) {
+			return nil, apierrors.NewTooManyRequests(fmt.Sprintf("the output of jobs may be followed by %d at once, "+
+				"and your share of that, or the share of namespace %s, is used up", mostFollowers, f.q.Namespace), 5)
+		}
+		f.counted = true
+	}
+	answer, err := f.begun(ctx)
+	if err != nil {
+		f.close()
+	}
+	return answer, err
+}
+
+func (f *following) begun(ctx context.Context) (*aggregate.Answer, error) {
 	if err := f.look(ctx); err != nil {
 		return nil, err
 	}
 	if f.at.place == waiting && f.run != nil && f.proc != nil && f.proc.Status == ledger.StatusOpen {
-		if err := f.ask(ctx); err == nil { // the ledger is some seconds behind
+		if err := f.ask(ctx, 0); err == nil { // the ledger is some seconds behind
 			f.at = f.seen
 		}
 	}
@@ -165,7 +191,6 @@ func (f *following) answer(ctx context.Context) (*aggregate.Answer, error) {
 		return nil, absent(f.q, f.at)
 	}
 	if err := f.begin(ctx); err != nil {
-		f.close()
 		return nil, err
 	}
 	return &aggregate.Answer{Offset: f.offset, Write: f.write, Close: f.close}, nil

@@ -25,7 +25,14 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	// However many users ask about a run at once, HTCondor is asked once; one of them leaving does not end that.
 	report, err, _ := r.reports.Do(
 		fmt.Sprint(f.run.UID, "/", f.run.Attempt),
-		func() (any, error) { return r.report(context.WithoutCancel(ctx), *f.run) },
+		func() (report any, err error) {
+			ctx := context.WithoutCancel(ctx)
+			err = r.question(ctx, requester{q.User, q.Namespace}, r.o.Wait, func() (err error) {
+				report, err = r.report(ctx, *f.run)
+				return err
+			})
+			return report, err
+		},
 	)
 	if err != nil {
 		return nil, err
