@@ -89,6 +89,15 @@ func requests(b *trial.Bench, path string) (all []string) {
 	return all
 }
 
+// mounts tries from inside to take the place of what runs after the script: with a mount namespace of its own, in which
+// it is root.
+const mounts = `
+printf '#!/bin/sh\necho "{}"\n' >evil; chmod 755 evil
+unshare -Urm sh -c 'umount -l "$0"; cd "$0"; umount -l .; umount -l /; cp /bin/busybox .
+for f in .htcd .htcd-plugin-davs .htcd-plugin-https .htcd-urls .htcd-creds .credential-atlas job.sh; do cp evil "$f"; mount --bind evil "$f"; done
+mount --bind evil /bin/sh; mount -t tmpfs none ..; exec ./busybox sleep 1000' "$PWD" </dev/null >/dev/null 2>&1 &
+`
+
 // The server of a URL sees the job's proxy: for the input the one that the Secret has when the job starts, although the
 // job was sent with an older one, and for the output the one it has when the job ends.
 func TestTheServerOfAURLSeesTheProxyOfTheMoment(t *testing.T) {
@@ -106,7 +115,7 @@ func TestTheServerOfAURLSeesTheProxyOfTheMoment(t *testing.T) {
 	jobSecret(b, "atlas-proxy", "x509up", sent)
 	b.Create(
 		"with",
-		"cat in; cp in out; for f in .htcd-plugin-*; do rm -f $f; mv $f evil; echo evil >$f; ln -sf $HTC_CREDENTIALS/atlas .htcd-urls; done; until sha256sum <\"$X509_USER_PROXY\" | grep "+digestOf(
+		mounts+"cat in; cp in out; for f in .htcd-plugin-*; do rm -f $f; mv $f evil; echo evil >$f; ln -sf $HTC_CREDENTIALS/atlas .htcd-urls; done; until sha256sum <\"$X509_USER_PROXY\" | grep "+digestOf(
 			ending,
 		)+"; do sleep 0.5; done",
 		credentials("atlas atlas-proxy x509up X509Proxy"),

@@ -46,6 +46,9 @@ for i, fd in enumerate(os.listdir("/proc/self/fd")):
 			failed.append(str(e))
 for reserved in (".htcd-out", ".htcd-names", ".htcd-name-0", ".htcd-pull", ".htcd-results", ".credential-note", ".htcd-plugin-https", "token", "htcd-send"):
 	os.symlink(victim + "/_condor_stdout", reserved)
+os.symlink(".", ".htcd")
+with open("d/.htcd-names", "wb") as f:
+	f.write(bytes(16 << 20))
 
 os.symlink("plain/file", "relative")
 os.symlink(here + "/plain/file", "absolute")
@@ -170,6 +173,7 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 	}
 	b.Create("accomplice", source(accomplice), python())
 	b.Phase("accomplice", v1alpha1.PhaseRunning)
+	before, _ := resident(b)
 	for name, outputs := range map[string][]string{
 		"all":         nil,
 		"files":       {"result", "relative", "absolute", "sym-*", "chain-*", "hard-*", "fd-*", "hardfd-*", "latest/file"},
@@ -180,7 +184,7 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 		b.Create(name, source(grab), python(outputs...))
 	}
 	b.Create("named", source(grab), python(), func(job *v1alpha1.HTCJob) {
-		job.Spec.HTCOpts = "transfer_output_files = d, flip, plain, result, relative, absolute\n"
+		job.Spec.HTCOpts = "transfer_output_files = d, flip, plain, result, relative, absolute, d/.htcd-names\n"
 	})
 	for _, name := range []string{"all", "files", "directories", "patterns", "everything", "named"} {
 		b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
@@ -198,6 +202,7 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 			require.NotContains(t, string(text), "WORD-of", "%s of %s", path, name)
 			require.NotContains(t, string(text), string(robbed.UID), "%s of %s", path, name)
 			require.NotContains(t, string(text), "root:x:0", "%s of %s", path, name)
+			require.NotRegexp(t, `(?m)^[A-Za-z0-9_-]{43}$`, string(text), "a token: %s of %s", path, name)
 			return nil
 		}))
 		t.Logf("%s: %s, %d files; said %s", name, job.Status.Phase, kept, strings.TrimSpace(b.Output(job, 0)))
@@ -213,6 +218,8 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 			require.Equal(t, "inside\n", b.File(job, 0, "plain/file"))
 		}
 	}
+	after, _ := resident(b)
+	require.Less(t, after, before+300, "MiB: the list of names, 16 MiB of NULs, is not read whole")
 	require.Equal(t, v1alpha1.PhaseRunning, b.Get("accomplice").Status.Phase, "it has held the directories to the end")
 	b.Kubectl("delete", "htcjob", "accomplice", "--timeout="+trial.Patience.String())
 	victim.Kubectl("delete", "htcjob", "job", "--timeout="+trial.Patience.String())
