@@ -42,6 +42,8 @@ const (
 	fresh = 15 * time.Second
 	// patience is how long the apiserver may take to answer.
 	patience = 10 * time.Second
+	// mostKnown is how many bytes of Secrets are kept for being used again.
+	mostKnown = 64 << 20
 )
 
 // Reader reads Secrets; it is safe for concurrent use. Answers are up to 15 s old.
@@ -145,14 +147,24 @@ func (r *Reader) secret(ctx context.Context, namespace, name string) answer {
 func (r *Reader) remember(id string, a answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	held := a.size()
 	for other, old := range r.known {
-		if a.asked.Sub(old.asked) >= fresh {
+		if other == id || a.asked.Sub(old.asked) >= fresh {
 			delete(r.known, other)
+		} else {
+			held += old.size()
 		}
 	}
-	if _, told := errors.AsType[*Unusable](a.err); a.err == nil || told {
+	if _, told := errors.AsType[*Unusable](a.err); (a.err == nil || told) && held <= mostKnown {
 		r.known[id] = a
 	}
+}
+
+func (a answer) size() (n int) {
+	for _, value := range a.data {
+		n += len(value)
+	}
+	return n
 }
 
 func (r *Reader) ask(ctx context.Context, namespace, name string) (a answer) {

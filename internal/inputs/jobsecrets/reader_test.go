@@ -3,6 +3,7 @@ package jobsecrets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -101,4 +102,20 @@ func TestManyAskersNeedOneRequestAndSeeAChange(t *testing.T) {
 	_, err = r.Read(ctx, "physics", "marked", "key", 100)
 	require.NoError(t, err, "it is known")
 	require.Len(t, r.known, 1)
+}
+
+func TestNoMoreIsKeptOfSecretsThanABound(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("get", "secrets", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		large := secret(a.(k8stesting.GetAction).GetName(), "true")
+		large.Data["large"] = make([]byte, 1<<20)
+		return true, large, nil
+	})
+	r := NewReader(client.CoreV1(), nil)
+	for i := range 200 {
+		value, err := r.Read(t.Context(), "physics", fmt.Sprint("s", i), "key", 100)
+		require.NoError(t, err)
+		require.Equal(t, "value", string(value))
+	}
+	require.Len(t, r.known, 63, "of 1 MiB and 5 bytes each")
 }
