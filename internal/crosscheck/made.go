@@ -2,6 +2,7 @@ package crosscheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -69,7 +70,7 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 			}
 			return tx.AddMade(run, n)
 		})
-		if err != nil {
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) { // it may have been deleted since
 			return nil, fmt.Errorf("record jobs that were made: %w", err)
 		}
 	}
