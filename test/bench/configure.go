@@ -22,7 +22,8 @@ func (p *place) configure(lines string) (restore func() error, err error) {
 		return nil, err
 	}
 	set := func(config []byte) error {
-		if err := os.WriteFile(file, config, 0o644); err != nil {
+		// HTCondor may read it at any moment, and without its configuration it ends.
+		if err := errors.Join(os.WriteFile(file+".new", config, 0o644), os.Rename(file+".new", file)); err != nil {
 			return err
 		}
 		return reconfigure()

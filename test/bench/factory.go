@@ -22,17 +22,25 @@ import (
 // The limits of a schedd as HTCondor sets them, and as a site with many users does.
 const (
 	defaultLimits = "\nMAX_JOBS_PER_OWNER = 100000\nMAX_JOBS_PER_SUBMISSION = 20000\n"
-	tightLimits   = "\nMAX_JOBS_PER_OWNER = 5000\nMAX_JOBS_PER_SUBMISSION = 100\n"
+	tightLimits   = "\nMAX_JOBS_PER_OWNER = 5000\nMAX_JOBS_PER_SUBMISSION = 20000\n"
 )
+
+// patience is how long a row of factories may take: what hangs ends as an error.
+const patience = 10 * time.Minute
 
 // factory has HTCondor make the jobs of one HTCJob of n, which never start, and deletes it: with HTCondor's own limits
 // and with those of a site. The floor is the same factory by condor_submit on the schedd's host, and condor_rm.
 func factory(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	d, err := p.working(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := p.removeAll(ctx); err != nil { // the job that warmed htcd up
+		return nil, err
+	}
 	for _, limits := range []struct{ name, lines string }{{"", defaultLimits}, {", MAX_JOBS_PER_OWNER=5000", tightLimits}} {
 		measured, err := p.limited(ctx, d, n, limits.lines)
 		for _, f := range measured {
@@ -127,8 +135,6 @@ const idleJobs = "JobUniverse == 5 && JobStatus == 1"
 
 // queuedIs waits until so many jobs in the queue are of a kind.
 func (p *place) queuedIs(ctx context.Context, constraint string, n int) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		out, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-constraint", constraint, "-af", "ClusterId")
 		return strings.Count(out, "\n") == n, err
@@ -192,6 +198,8 @@ func (p *place) sendFactory(ctx context.Context, n int, more string) (cluster st
 // made compares an HTCJob of n jobs that do nothing, made by a factory, with the same factory by hand, both until the
 // last has ended. The floor's jobs run apptainer themselves: no wrapper, no callback, no spool.
 func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	d, err := p.working(ctx)
 	if err != nil {
 		return nil, err
@@ -202,8 +210,6 @@ func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		if _, err := p.sendFactory(ctx, n, ""); err != nil {
 			return 0, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, 3*time.Hour)
-		defer cancel()
 		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 			left, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-factory", "-af", "ClusterId")
 			return left == "", err
@@ -229,8 +235,6 @@ func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if _, err := p.create(ctx, p.ours, "made", 1, n, asFactory, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" }); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Hour)
-	defer cancel()
 	if _, err := p.untilJob(ctx, "made-00000", "over", func(job *v1alpha1.HTCJob) bool { return int(job.Status.Succeeded) == n }); err != nil {
 		return nil, err
 	}
