@@ -138,7 +138,7 @@ var rows = []row{
 	{"workflow", 1000, true, workflow},
 	{"nodes", 100_000, true, manyNodes},
 	{"factory", 100_000, true, factory},
-	{"made", 1000, true, made},
+	{"made", 500, true, made},
 }
 
 func rowNames() []string {

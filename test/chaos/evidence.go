@@ -19,7 +19,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt,HTCJobProc," +
+const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt,HTCJobProc,HTCJobLauncher," +
 	"HTCWorkflowUID,HTCWorkflowDAG,HTCNode"
 
 // inBoth ends a statement of SQL with the run's namespaces.

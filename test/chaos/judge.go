@@ -81,6 +81,7 @@ type Ad struct {
 	UID           string `json:"HTCJobUID"`
 	Attempt       int    `json:"HTCJobAttempt"`
 	Own           *int   `json:"HTCJobProc"`
+	Launcher      bool   `json:"HTCJobLauncher"` // it hands over a factory of the others
 
 	// Of a workflow's node.
 	Workflow string `json:"HTCWorkflowUID"`
@@ -212,6 +213,7 @@ func (t *trialOf) find(f Fault, format string, args ...any) {
 // judge applies the rules, in order.
 func (t *trialOf) judge() []Finding {
 	whole := t.wholeClusters()
+	t.launchers()
 	t.doubled(whole)
 	if t.Deleted {
 		t.gone()
@@ -253,11 +255,25 @@ func (t *trialOf) judge() []Finding {
 func (t *trialOf) wholeClusters() map[int][]int {
 	whole := map[int][]int{}
 	for _, ad := range t.e.Ads {
-		if ad.UID == t.UID && !ad.halfSpooled() && !slices.Contains(whole[ad.Attempt], ad.ClusterID) {
+		if ad.UID == t.UID && !ad.Launcher && !ad.halfSpooled() && !slices.Contains(whole[ad.Attempt], ad.ClusterID) {
 			whole[ad.Attempt] = append(whole[ad.Attempt], ad.ClusterID)
 		}
 	}
 	return whole
+}
+
+// launchers checks that each attempt has at most one.
+func (t *trialOf) launchers() {
+	of := map[int]int{}
+	for _, ad := range t.e.Ads {
+		if ad.UID != t.UID || !ad.Launcher || ad.halfSpooled() {
+			continue
+		}
+		if other := of[ad.Attempt]; other > 0 {
+			t.find(Doubled, "attempt %d has the launchers %d and %d", ad.Attempt, other, ad.ClusterID)
+		}
+		of[ad.Attempt] = ad.ClusterID
+	}
 }
 
 // doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended or some of its

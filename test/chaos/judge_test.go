@@ -130,7 +130,16 @@ func TestJudge(t *testing.T) {
 		"a cluster that was removed as half-spooled and yet had started is a run": {func(e *Evidence) {
 			another(e, 7, 1, halfSpooled, func(ad *Ad) { ad.NumJobStarts = 1 })
 		}, []Fault{Doubled}},
-		"two clusters of one attempt are doubled":      {func(e *Evidence) { another(e, 9, 1) }, []Fault{Doubled}},
+		"two clusters of one attempt are doubled": {func(e *Evidence) { another(e, 9, 1) }, []Fault{Doubled}},
+		"a cluster beside its launcher is one": {func(e *Evidence) {
+			e.Ads = append(e.Ads, Ad{ClusterID: 7, JobStatus: completed, UID: "u", Attempt: 1, Launcher: true})
+		}, nil},
+		"two launchers of one attempt are doubled": {func(e *Evidence) {
+			launcher := Ad{ClusterID: 6, JobStatus: completed, UID: "u", Attempt: 1, Launcher: true}
+			e.Ads = append(e.Ads, launcher)
+			launcher.ClusterID = 7
+			e.Ads = append(e.Ads, launcher)
+		}, []Fault{Doubled}},
 		"a second attempt of the same spec is doubled": {func(e *Evidence) { another(e, 9, 2) }, []Fault{Doubled}},
 		"a second attempt after a suspension is sound": {func(e *Evidence) {
 			e.Sent[0].Trial.Shape.Paused = true

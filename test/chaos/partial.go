@@ -12,7 +12,7 @@ func (t *trialOf) newest(attempt, cluster int) (ads map[int]Ad, sent []int) {
 	for ; attempt > 0; attempt-- {
 		whole := false
 		for _, ad := range t.e.Ads {
-			if ad.UID != t.UID || ad.Attempt != attempt || cluster > 0 && ad.ClusterID != cluster {
+			if ad.UID != t.UID || ad.Launcher || ad.Attempt != attempt || cluster > 0 && ad.ClusterID != cluster {
 				continue
 			}
 			whole = whole || ad.Own == nil

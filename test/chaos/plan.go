@@ -36,7 +36,7 @@ type Disturbance struct {
 	Callbacks lab.Callbacks
 	// Leaves is how many KiB of htcd's volume stay free.
 	Leaves int
-	// Which chooses one of the condor_dagman.
+	// Which chooses one of the condor_dagman, or launchers of factories.
 	Which int
 }
 
@@ -51,6 +51,7 @@ const (
 	secretLane    = "secret"
 	volumeLane    = "volume"
 	foreignLane   = "foreigner"
+	launcherLane  = "launcher"
 
 	doKill    = "kill"
 	doStop    = "stop"
@@ -130,6 +131,9 @@ func NewPlan(seed uint64, trials int) Plan {
 	})
 	p.lane(6, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = foreignLane, doBigAd, between(draw, 8*time.Second, 20*time.Second)
+	})
+	p.lane(8, end, 2*time.Second, 10*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.Which = launcherLane, doKill, draw.IntN(1000)
 	})
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p

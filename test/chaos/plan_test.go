@@ -28,7 +28,7 @@ func TestAPlanHasItsShareOfEverything(t *testing.T) {
 		did[d.Lane+" "+d.Do]++
 	}
 	for what, least := range map[string]int{
-		"htcd kill": 25, "htcd an older ledger": 1, "htcd no ledger": 1, "schedd an empty queue": 1, "schedd2 kill": 3, "volume nearly full": 5, "foreigner a job of another account with a huge HoldReason": 5, "schedd kill": 5, "schedd stop": 2, "schedd freeze": 2,
+		"htcd kill": 25, "htcd an older ledger": 1, "htcd no ledger": 1, "launcher kill": 10, "schedd an empty queue": 1, "schedd2 kill": 3, "volume nearly full": 5, "foreigner a job of another account with a huge HoldReason": 5, "schedd kill": 5, "schedd stop": 2, "schedd freeze": 2,
 		"callbacks stop receiver-net": 3, "callbacks drop, delay and double": 10, "secret wrong password": 2, "secret another account": 2,
 	} {
 		require.GreaterOrEqual(t, did[what], least, what)

@@ -146,7 +146,9 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	case d.Do == doRevert, d.Do == doForget:
 		return p.revert(ctx, d)
 	case d.Lane == dagmanLane:
-		return p.killDAGMan(ctx, d.Which)
+		return p.killOne(ctx, "DAGMan", `[ "$(cat "$p/comm" 2>/dev/null)" = condor_dagman ]`, d.Which)
+	case d.Lane == launcherLane:
+		return p.killOne(ctx, "launcher", `[ -f "$p/cwd/factory.sub" ] && [ "$(cat "$p/cwd/pid" 2>/dev/null)" = "${p#/proc/}" ]`, d.Which)
 	}
 	part := p.Lab.Part(d.Lane)
 	if d.Lane == callbacksLane {

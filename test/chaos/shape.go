@@ -24,6 +24,7 @@ type Spec struct {
 	// Items, or Table, a key of the ConfigMap, have the variables of each job.
 	Items   []v1alpha1.Item
 	Table   string
+	AtOnce  int      // made by a factory, so many at a time; 0: sent as one cluster
 	Inputs  []string // keys of the ConfigMap
 	Source  string
 	Options string
@@ -146,6 +147,22 @@ var Shapes = []Shape{
 	{Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true, Spec: Spec{
 		Queue: 1, Source: "sleep 300", Codes: []int{0},
 	}},
+	{Name: "a factory", Spec: Spec{Queue: 12, AtOnce: 4, Source: "sleep 1; exit $(( $1 % 4 == 3 ))", Codes: every(12, func(proc int) int {
+		if proc%4 == 3 {
+			return 1
+		}
+		return 0
+	})}},
+	{Name: "a factory of items, some of which run again", Again: true, Spec: Spec{
+		Queue: 5, AtOnce: 2, Items: []v1alpha1.Item{{"CODE": "0"}, {"CODE": "3"}, {"CODE": "0"}, {"CODE": "4"}, {"CODE": "5"}},
+		Source: "echo $HTCPROCID >which; exit $CODE", Codes: []int{0, 3, 0, 4, 5},
+	}},
+	{Name: "a factory suspended and resumed", Paused: true, Spec: Spec{
+		Queue: 8, AtOnce: 3, Source: "sleep 3; exit $1", Codes: every(8, func(proc int) int { return proc }),
+	}},
+	{Name: "a factory deleted", Deleted: true, Spec: Spec{
+		Queue: 5000, AtOnce: 20, Source: "sleep 300", Codes: every(5000, func(int) int { return 0 }),
+	}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
 }
@@ -204,6 +221,9 @@ func (s Spec) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCJobSpec {
 		Pool:    pool,
 		HTCOpts: s.Options,
 		Items:   s.Items,
+	}
+	if s.AtOnce > 0 {
+		spec.Parallelism = new(int32(s.AtOnce))
 	}
 	switch {
 	case s.Table != "":

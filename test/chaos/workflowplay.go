@@ -141,18 +141,18 @@ func (p *workflowPlayer) edited(trial WorkflowTrial) {
 	}
 }
 
-// killDAGMan kills one of the condor_dagman that run, without a chance to write anything. The lab has process ids of
-// its own.
-func (p *Player) killDAGMan(ctx context.Context, which int) error {
+// killOne kills one of the processes $p of which a test of the shell is true, without a chance to write anything. The
+// lab has process ids of its own.
+func (p *Player) killOne(ctx context.Context, what, is string, which int) error {
 	killed, err := p.sh(ctx, `set --; for p in /proc/[0-9]*; do
-		[ "$(cat "$p/comm" 2>/dev/null)" != condor_dagman ] || set -- "$@" "${p#/proc/}"
+		if `+is+`; then set -- "$@" "${p#/proc/}"; fi
 	done
 	[ $# -gt 0 ] || exit 0
 	shift $((`+fmt.Sprint(which)+` % $#))
 	! kill -9 "$1" 2>/dev/null || echo "$1"`)
 	if killed = strings.TrimSpace(killed); killed != "" {
-		p.Log("killed condor_dagman %s", killed)
-		p.count("DAGMan killed")
+		p.Log("killed %s %s", what, killed)
+		p.count(what + " killed")
 	}
 	return err
 }
