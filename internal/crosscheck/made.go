@@ -30,9 +30,13 @@ func (m made) of(run ledger.Run) int {
 	return math.MaxInt
 }
 
+// unseen is how many jobs a factory that has gone may have made since it was asked last: those that wait at once, and
+// as many that did.
+const unseen = 2 * schedd.IdleAtOnce
+
 // addMade asks for the factories of runs, before the queue is asked for their jobs, and adds the rows of those that
-// were made. When a factory has gone before it had made all, because somebody removed it, the others get rows, too, and
-// are missing like jobs of which there is no trace.
+// were made. When a factory has gone before it had made all, because somebody removed it, the next ones get rows, too,
+// and are missing like jobs of which there is no trace: once they are lost, so are all others.
 func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger.Run) (made, error) {
 	var asked []ledger.Run
 	var clusters []int
@@ -56,15 +60,20 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	for _, run := range asked {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			n, there := all[KeyOf(run)]
-			if !there {
-				n = run.Procs
-			}
 			if why := paused[KeyOf(run)]; run.Stop == "" && why != run.Paused() {
 				now, err := tx.Run(run.UID, run.Attempt)
 				if err == nil && now.Stop == "" {
 					err = tx.UpdateRun(now.PausedFor(why))
 				}
 				if err != nil {
+					return err
+				}
+			}
+			switch {
+			case !there:
+				return tx.AddGone(run, unseen)
+			case run.Unmade > 0 && run.Stop == "": // the schedd had lost it for a while
+				if err := tx.MakeAgain(run); err != nil {
 					return err
 				}
 			}

@@ -37,8 +37,17 @@ func RemoveReason(stop string) string { return removeReasons[stop] }
 // StopMessage returns why the jobs of a stopped run are removed.
 func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[stop], "htcd: ") }
 
-// Unmade is the end of a job that its factory has not made when a run is stopped.
+// Unmade is the end of a job that its factory has not made when a run is stopped, or when the factory has gone.
 func Unmade(stop string, at time.Time) ledger.Proc {
+	if stop == "" {
+		return ledger.Proc{
+			Status:  ledger.StatusFailed,
+			Reason:  ReasonLost,
+			Message: "HTCondor had not made this job",
+			Source:  FromHTCondor,
+			Changed: at,
+		}
+	}
 	return ledger.Proc{
 		Status:  ledger.StatusFailed,
 		Reason:  stop,

@@ -50,33 +50,97 @@ func TestProcsOfAFactoryGetRowsWhenTheyWereMade(t *testing.T) {
 	}
 }
 
-func TestProcsThatAFactoryDoesNotMakeEnd(t *testing.T) {
+func TestProcsThatAFactoryDoesNotMakeFailWithoutRows(t *testing.T) {
+	as := Proc{Status: StatusFailed, Reason: "Suspended", Message: "m", Source: "s", Changed: noon}
 	for _, sent := range []string{"", fmt.Sprintf("5-%d", mostUnmade+14)} {
 		l, _ := openTemp(t)
 		run := testRun("u1")
-		run.Factory, run.Procs, run.Sent = 2, mostUnmade+10, sent
+		run.Factory, run.Procs, run.Sent, run.Stop = 2, mostUnmade+10, sent, "Suspended"
 		mustWrite(t, l, func(tx *Tx) error { return tx.InsertRun(run) })
-		calls, more := 0, true
-		for ; more; calls++ {
-			mustWrite(t, l, func(tx *Tx) (err error) {
-				more, err = tx.EndUnmade(
-					run,
-					3,
-					Proc{Status: StatusFailed, Reason: "Suspended", Message: "m", Source: "s", Changed: noon},
-				)
+		end := func(rows int) (calls int) {
+			for more := true; more; calls++ {
+				mustWrite(t, l, func(tx *Tx) (err error) {
+					more, err = tx.EndUnmade(run, 3, rows, as)
+					return err
+				})
+			}
+			return calls
+		}
+		are := func(rows int) {
+			t.Helper()
+			require.Equal(t, Counts{Active: 3, Failed: run.Procs - 3}, countsOf(t, l))
+			mustRead(t, l, func(tx *Tx) error {
+				n, err := tx.CountReason("u1", 1, "Suspended")
+				require.NoError(t, err)
+				require.Equal(t, run.Procs-3, n)
+				procs, err := tx.Procs("u1", 1, ProcFilter{Reason: "Suspended"})
+				require.Len(t, procs, rows-3)
 				return err
 			})
 		}
-		require.Equal(t, 2, calls)
-		require.Equal(t, Counts{Active: 3, Failed: run.Procs - 3}, countsOf(t, l))
+		require.Equal(t, 1, end(0))
+		are(3)
+		require.Equal(t, 1, end(5))
+		are(5)
 		mustRead(t, l, func(tx *Tx) error {
 			procs, err := tx.Procs("u1", 1, ProcFilter{Reason: "Suspended", Limit: 1})
-			require.Len(t, procs, 1)
 			require.Equal(t, "100.3", procs[0].JobID())
 			require.Equal(t, []any{"m", "s", noon}, []any{procs[0].Message, procs[0].Source, procs[0].Changed})
 			return err
 		})
+		require.Equal(t, 2, end(run.Procs))
+		are(run.Procs)
 	}
+}
+
+func TestAJobThatWasMadeAfterAllGetsItsRow(t *testing.T) {
+	l, _ := openTemp(t)
+	run := testRun("u1")
+	run.Factory, run.Procs, run.Stop = 2, 10, "Suspended"
+	mustWrite(t, l, func(tx *Tx) error {
+		require.NoError(t, tx.InsertRun(run))
+		_, err := tx.EndUnmade(run, 3, 0, Proc{})
+		return errors.Join(err, tx.AddMade(run, 2), tx.AddMade(run, 4))
+	})
+	require.Equal(t, Counts{Active: 4, Failed: 6}, countsOf(t, l))
+	mustWrite(t, l, func(tx *Tx) error { return tx.MakeAgain(run) })
+	require.Equal(t, Counts{Active: 10, Waiting: 6}, countsOf(t, l))
+}
+
+// A factory of many jobs that somebody has removed must not get a row for each of them.
+func TestJobsOfAFactoryThatHasGoneAreLookedForUntilAllThatMayBeThereAreLost(t *testing.T) {
+	l, _ := openTemp(t)
+	run := testRun("u1")
+	run.Factory, run.Procs = 2, 1000
+	end := func(from int, reason string) func(*Tx) error {
+		return func(tx *Tx) error {
+			procs, err := tx.Procs("u1", 1, ProcFilter{From: from})
+			for _, p := range procs {
+				p.Status, p.Reason = StatusFailed, reason
+				err = errors.Join(err, tx.UpdateProc(p))
+			}
+			return err
+		}
+	}
+	gone := func(tx *Tx) error { return tx.AddGone(run, 4) }
+	mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.InsertRun(run), tx.AddMade(run, 2)) })
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Active: 1000, Waiting: 998}, countsOf(t, l), "what has rows may say more first")
+	mustWrite(t, l, end(0, "Removed"))
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Active: 998, Failed: 2, Waiting: 994}, countsOf(t, l))
+	mustWrite(t, l, end(2, "Removed"))
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Active: 994, Failed: 6, Waiting: 988}, countsOf(t, l))
+	mustWrite(t, l, end(6, "Lost"))
+	mustWrite(t, l, gone)
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Failed: 1000}, countsOf(t, l))
+	mustRead(t, l, func(tx *Tx) error {
+		procs, err := tx.Procs("u1", 1, ProcFilter{})
+		require.Len(t, procs, 12)
+		return err
+	})
 }
 
 // Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have

@@ -41,6 +41,6 @@ func (tx *Tx) RunsHeldByPools(words string) ([]Run, error) {
 func (tx *Tx) RunsToHold(pool string) ([]Run, error) {
 	return tx.runsWhere(" of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted' AND (
 		EXISTS (SELECT 1 FROM tallies t WHERE t.run = runs.id AND t.status = 1 AND (t.jobStatus IN (0, 1) OR kind = 'workflow' AND t.jobStatus = 2) AND t.n > 0)
-		OR factory > 0 AND reason <> '`+FactoryPaused+`' AND max(procs, jobs) > (SELECT coalesce(sum(n), 0) FROM tallies t WHERE t.run = runs.id)
+		OR factory > 0 AND reason <> '`+FactoryPaused+`' AND max(procs, jobs) - unmade > (SELECT coalesce(sum(n), 0) FROM tallies t WHERE t.run = runs.id)
 		OR EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = runs.id AND t.status = 1 AND t.jobStatus = 1 AND t.n > 0))`, pool)
 }

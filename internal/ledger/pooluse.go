@@ -130,7 +130,7 @@ func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 		err := row.Scan(&f.UID, &f.Attempt, &f.Open, &f.ToBeMade)
 		all = append(all, f)
 		return err
-	}, `SELECT r.uid, r.attempt, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), max(r.procs, r.jobs) - coalesce(sum(t.n), 0)
+	}, `SELECT r.uid, r.attempt, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id
 		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)
 	if err != nil {

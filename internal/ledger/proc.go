@@ -139,28 +139,61 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 // AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet. It costs what it
 // adds: a callback may wait for it, and all others for that.
 func (tx *Tx) AddMade(r Run, made int) error {
-	has, err := tx.rowsMade(r)
+	has, _, err := tx.rowsMade(r)
 	if err != nil {
 		return err
 	}
-	return tx.insertMade(r, has, min(made, r.Procs), Proc{Status: StatusOpen, Changed: r.Submitted})
+	return tx.addRows(r, has, min(made, r.Procs), Proc{Status: StatusOpen, Changed: r.Submitted})
 }
 
 // mostUnmade is how many rows one EndUnmade adds.
 const mostUnmade = 20_000
 
-// EndUnmade is AddMade for a factory that makes no more jobs, and adds the next rows of those that it has not made,
-// which end as another proc. It returns whether there are more.
-func (tx *Tx) EndUnmade(r Run, made int, as Proc) (more bool, err error) {
+// EndUnmade is AddMade for a factory that makes no more jobs: those that it has not made have failed, without rows.
+// Only the first rows of the cluster, so many, are added to the end, as another proc; it returns whether there are more
+// of these to add.
+func (tx *Tx) EndUnmade(r Run, made, rows int, as Proc) (more bool, err error) {
 	if err := tx.AddMade(r, made); err != nil {
 		return false, err
 	}
-	has, err := tx.rowsMade(r)
+	has, _, err := tx.rowsMade(r)
 	if err != nil {
 		return false, err
 	}
-	to := min(has+mostUnmade, r.Procs)
-	return to < r.Procs, tx.insertMade(r, has, to, as)
+	rows = min(rows, r.Procs)
+	to := max(has, min(has+mostUnmade, rows))
+	return to < rows, errors.Join(tx.addRows(r, has, to, as), tx.setUnmade(r, r.Procs-to))
+}
+
+// AddGone is AddMade for a factory that has gone, and may have made jobs since it was last asked about: as many again
+// as have rows, and at least these, once all that have rows have ended. If the last of them were all lost, there are no
+// more: the others have failed, too, without rows.
+func (tx *Tx) AddGone(r Run, atLeast int) error {
+	has, counts, err := tx.rowsMade(r)
+	if err != nil || counts.Waiting == 0 || counts.Active > counts.Waiting {
+		return err
+	}
+	lost := 0
+	err = tx.queryRow(`SELECT count(*) FROM (SELECT reason FROM htcjobs WHERE run = `+runID+` AND source <> '`+SourceCarried+`'
+		ORDER BY proc DESC LIMIT ?) WHERE reason = 'Lost'`, r.UID, r.Attempt, atLeast).Scan(&lost)
+	switch {
+	case err != nil:
+		return fmt.Errorf("count lost procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
+	case lost == atLeast:
+		return tx.setUnmade(r, r.Procs-has)
+	}
+	return tx.AddMade(r, has+max(has, atLeast))
+}
+
+// MakeAgain takes back that a factory does not make some of its jobs.
+func (tx *Tx) MakeAgain(r Run) error { return tx.setUnmade(r, 0) }
+
+func (tx *Tx) setUnmade(r Run, n int) error {
+	err := tx.change(`UPDATE runs SET unmade = ? WHERE uid = ? AND attempt = ?`, n, r.UID, r.Attempt)
+	if err != nil {
+		return fmt.Errorf("record that procs of run %s attempt %d are not made: %w", r.UID, r.Attempt, err)
+	}
+	return nil
 }
 
 // EndApart gives those of a run's procs that have ended as one proc, and have these numbers, the reason and the message
@@ -178,15 +211,25 @@ func (tx *Tx) EndApart(r Run, numbers procset.Set, was, as Proc) error {
 }
 
 // rowsMade returns how many procs of a factory's cluster have rows: the first.
-func (tx *Tx) rowsMade(r Run) (int, error) {
-	counts, err := tx.Counts(r.UID, r.Attempt)
-	return r.Procs - counts.Waiting, err
+func (tx *Tx) rowsMade(r Run) (rows int, counts Counts, err error) {
+	if counts, err = tx.Counts(r.UID, r.Attempt); err != nil {
+		return 0, counts, err
+	}
+	unmade := 0
+	if err = tx.queryRow(`SELECT unmade FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&unmade); errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return r.Procs - counts.Waiting - unmade, counts, err
 }
 
-// insertMade adds rows for the procs of a factory's cluster from one place to another. They all are as one.
-func (tx *Tx) insertMade(r Run, from, to int, as Proc) error {
+// addRows adds rows for the procs of a factory's cluster from one place to another, which thereby are not unmade. They
+// all are as one.
+func (tx *Tx) addRows(r Run, from, to int, as Proc) error {
 	if to <= from {
 		return nil
+	}
+	if _, err := tx.exec(`UPDATE runs SET unmade = min(unmade, ?) WHERE uid = ? AND attempt = ?`, r.Procs-to, r.UID, r.Attempt); err != nil {
+		return fmt.Errorf("record that procs of run %s attempt %d were made: %w", r.UID, r.Attempt, err)
 	}
 	const (
 		into = ` INSERT INTO htcjobs (htcjobName, jobId, tempDir, run, proc, status, reason, message, source, changed)

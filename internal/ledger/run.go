@@ -52,6 +52,7 @@ type Run struct {
 	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
 	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
 	Factory      int       // a factory makes its jobs, so many of which are there at a time; procs have rows when they were made. 0: it is one cluster
+	Unmade       int       // how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
 }
 
 // All returns how many procs a run has, those that were carried over included.
@@ -120,8 +121,8 @@ func (tx *Tx) InsertRun(r Run) error {
 	return nil
 }
 
-// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if
-// there is no such run. The rows of its procs are not changed.
+// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind, Created and Unmade;
+// ErrNotFound if there is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
 	err := tx.change(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
 	if err != nil {

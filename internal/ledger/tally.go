@@ -15,8 +15,9 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 		c.add(status, jobStatus, n)
 		return nil
 	}, `SELECT status, jobStatus, n FROM tallies WHERE run = `+runID+`
-		UNION ALL SELECT 1, -1, max(max(r.procs, r.jobs) - (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = r.id), 0) FROM runs r
-		WHERE r.uid = ? AND r.attempt = ? AND r.factory > 0 AND r.state = ?`, uid, attempt, uid, attempt, string(Submitted))
+		UNION ALL SELECT 7, 0, unmade FROM runs WHERE uid = ? AND attempt = ?
+		UNION ALL SELECT 1, -1, max(max(r.procs, r.jobs) - r.unmade - (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = r.id), 0) FROM runs r
+		WHERE r.uid = ? AND r.attempt = ? AND r.factory > 0 AND r.state = ?`, uid, attempt, uid, attempt, uid, attempt, string(Submitted))
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs of run %s attempt %d: %w", uid, attempt, err)
 	}
@@ -28,7 +29,8 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	var n int
 	err := tx.queryRow(
-		`SELECT count(*) FROM htcjobs WHERE run = `+runID+` AND status = 7 AND reason = ? AND source <> '`+SourceCarried+`'`,
+		`SELECT count(*) + (SELECT coalesce(sum(unmade), 0) FROM runs WHERE uid = ?1 AND attempt = ?2 AND stop = ?3)
+		FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = ?1 AND attempt = ?2) AND status = 7 AND reason = ?3 AND source <> '`+SourceCarried+`'`,
 		uid,
 		attempt,
 		reason,

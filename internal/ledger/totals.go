@@ -10,7 +10,7 @@ func (tx *Tx) Totals() (Counts, error) {
 	var c Counts
 	err := tx.queryRow(
 		`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
-			coalesce(sum(n) FILTER (WHERE status = 7), 0), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
+			coalesce(sum(n) FILTER (WHERE status = 7), 0) + (SELECT coalesce(sum(unmade), 0) FROM runs), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies
 			WHERE run NOT IN (SELECT id FROM runs INDEXED BY runs_kind WHERE kind = 'workflow')`,

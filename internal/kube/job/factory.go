@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -85,8 +86,8 @@ func (c *Controller) launched(
 }
 
 // stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made
-// are not run, and are cancelled where a user had asked for that. A factory that has gone, or that these credentials
-// may not stop, is left to the removal and to the cross-check.
+// are not run, and are cancelled where a user had asked for that: only as far as these go, they get rows. A factory that
+// has gone, or that these credentials may not stop, is left to the removal and to the cross-check.
 func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	made, there := 0, false
@@ -102,13 +103,50 @@ func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run l
 		return fmt.Errorf("have HTCondor make no more jobs of attempt %d: %w", run.Attempt, err)
 	}
 	cancelled, _ := lifecycle.Cancels(job, &run)
+	if !there {
+		return nil
+	}
+	rows, err := placesUpTo(run, cancelled)
+	if err != nil {
+		return err
+	}
 	stopped := crosscheck.Unmade(run.Stop, c.Now())
-	for more := there; more && err == nil; {
+	return c.endUnmade(ctx, run, made, rows, stopped, func(tx *ledger.Tx) error {
+		return tx.EndApart(run, cancelled, stopped, crosscheck.UnmadeCancelled(c.Now()))
+	})
+}
+
+// placesUpTo returns how many of the first procs of a run's cluster have all of these numbers.
+func placesUpTo(run ledger.Run, numbers procset.Set) (places int, err error) {
+	last := -1
+	for _, n := range numbers.Ranges() {
+		last = max(last, n)
+	}
+	if run.Sent == "" {
+		return last + 1, nil
+	}
+	sent, err := run.Numbers()
+	for first, end := range sent.Ranges() {
+		places += max(0, min(end, last)-first+1)
+	}
+	return places, err
+}
+
+// endUnmade records that the factory of a run makes no more jobs than these, gives the first procs, so many, rows, and
+// does something more in each transaction.
+func (c *Controller) endUnmade(
+	ctx context.Context,
+	run ledger.Run,
+	made, rows int,
+	as ledger.Proc,
+	then func(*ledger.Tx) error,
+) (err error) {
+	for more := true; more && err == nil; {
 		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-			if more, err = tx.EndUnmade(run, made, stopped); err != nil {
+			if more, err = tx.EndUnmade(run, made, rows, as); err != nil {
 				return err
 			}
-			return tx.EndApart(run, cancelled, stopped, crosscheck.UnmadeCancelled(c.Now()))
+			return then(tx)
 		})
 	}
 	if err != nil {

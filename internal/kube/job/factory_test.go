@@ -245,15 +245,16 @@ func TestAFactoryLeavesHalfOfItsPoolToThoseThatWait(t *testing.T) {
 func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {
 	one := int32(1)
 	for name, tc := range map[string]struct {
-		edit  func(*v1alpha1.HTCJob)
-		code  int
-		after []int32
-		phase v1alpha1.Phase
-		end   []int32
+		edit    func(*v1alpha1.HTCJob)
+		code    int
+		after   []int32
+		phase   v1alpha1.Phase
+		end     []int32
+		removed int // of those at the end that were made
 	}{
-		"what runs goes on when too many have failed": {maxFailures(intstr.FromInt32(1), ""), 1, []int32{1, 0, 1, 8}, v1alpha1.PhaseFailed, []int32{0, 1, 1, 8}},
-		"unless that is not wanted":                   {maxFailures(intstr.FromInt32(1), v1alpha1.RemoveAll), 1, []int32{0, 0, 1, 9}, v1alpha1.PhaseFailed, []int32{0, 0, 1, 9}},
-		"enough have succeeded":                       {succeedsWith(v1alpha1.SuccessRule{SucceededCount: &one}), 0, []int32{0, 1, 0, 9}, v1alpha1.PhaseSucceeded, []int32{0, 1, 0, 9}},
+		"what runs goes on when too many have failed": {maxFailures(intstr.FromInt32(1), ""), 1, []int32{1, 0, 1, 8}, v1alpha1.PhaseFailed, []int32{0, 1, 1, 8}, 0},
+		"unless that is not wanted":                   {maxFailures(intstr.FromInt32(1), v1alpha1.RemoveAll), 1, []int32{0, 0, 1, 9}, v1alpha1.PhaseFailed, []int32{0, 0, 1, 9}, 1},
+		"enough have succeeded":                       {succeedsWith(v1alpha1.SuccessRule{SucceededCount: &one}), 0, []int32{0, 1, 0, 9}, v1alpha1.PhaseSucceeded, []int32{0, 1, 0, 9}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithOutput(t)
@@ -272,7 +273,7 @@ func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {
 			job := w.job("one")
 			require.Equal(t, tc.phase, job.Status.Phase, job.Status.Message)
 			require.Equal(t, tc.end, apartFrom(job))
-			require.Contains(t, w.proc("one", 1, 9).Message, "HTCondor had not made this job")
+			require.Equal(t, int(tc.end[3]), w.run("one").Unmade+tc.removed)
 		})
 	}
 }

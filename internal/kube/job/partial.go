@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
@@ -29,6 +30,13 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 	choice, listed, _ := s.Again()
 	if choice == lifecycle.Everything {
 		return part{}, nil
+	}
+	if choice == lifecycle.Listed && s.Run.Unmade > 0 && !slices.Contains(lifecycle.Unkept, s.Run.Stop) {
+		// Those that are not listed keep their ends.
+		err := c.endUnmade(ctx, *s.Run, 0, s.Run.Procs, crosscheck.Unmade(s.Run.Stop, c.Now()), func(*ledger.Tx) error { return nil })
+		if err != nil {
+			return part{}, err
+		}
 	}
 	var kept, succeeded []int
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
