@@ -73,6 +73,9 @@ func TestProcsThatAFactoryDoesNotMakeFailWithoutRows(t *testing.T) {
 				n, err := tx.CountReason("u1", 1, "Suspended")
 				require.NoError(t, err)
 				require.Equal(t, run.Procs-3, n)
+				past, err := tx.History(PastFilter{})
+				require.NoError(t, err)
+				require.Equal(t, run.Procs-3, past[0].Failed)
 				procs, err := tx.Procs("u1", 1, ProcFilter{Reason: "Suspended"})
 				require.Len(t, procs, rows-3)
 				return err
