@@ -47,6 +47,11 @@ type Requested struct {
 	Waiting int // by those that wait for a slot, as HTCondor has shown
 }
 
+// Without returns a demand less another.
+func (d Demand) Without(other Demand) Demand {
+	return Demand{Jobs: d.Jobs - other.Jobs, Cores: d.Cores - other.Cores, Memory: d.Memory - other.Memory}
+}
+
 func (r Requested) plus(n, waiting int) Requested { return Requested{r.InUse + n, r.Waiting + waiting} }
 
 // requests are the limits of what jobs may ask for together.
@@ -113,20 +118,23 @@ func (r Rules) RefuseRequest(d Demand) error {
 // number.
 type Share struct{ Open, Idle int }
 
-// ShareOf returns what each of so many that share the limits may have beside so many other open jobs, where a job asks
-// for so much.
-func (r Rules) ShareOf(parties, others int, each Demand) (s Share) {
+// ShareOf returns what each of so many that share the limits may have beside what others have, where a job asks for so
+// much.
+func (r Rules) ShareOf(parties int, others, each Demand) (s Share) {
 	lower := func(to *int, most int, is bool) {
 		if most = max(1, most/parties); is && (*to == 0 || most < *to) {
 			*to = most
 		}
 	}
 	most, is := bound(r.Limits.MaxOpen)
-	lower(&s.Open, most-others, is)
+	lower(&s.Open, most-others.Jobs, is)
 	most, is = bound(r.Limits.MaxOpenPerNamespace)
 	lower(&s.Open, most, is)
-	most = r.AtOnce(each)
-	lower(&s.Open, most, most > 0)
+	for _, l := range r.requests() {
+		if asked := l.asked(each); asked > 0 {
+			lower(&s.Open, (l.most-l.asked(others))/asked, true)
+		}
+	}
 	for _, limit := range []*int32{r.Limits.MaxIdle, r.mostIdle()} {
 		most, is := bound(limit)
 		lower(&s.Idle, most, is)

@@ -117,20 +117,22 @@ type Sent struct {
 
 // PoolFactory is a run of a pool whose jobs a factory makes.
 type PoolFactory struct {
-	UID      string
-	Attempt  int
-	Open     int // jobs of it that PoolUse counts
-	ToBeMade int
+	UID       string
+	Effective string // JSON of v1alpha1.Effective
+	Open      int    // jobs of it that PoolUse counts
+	InUse     int    // those of them that PoolRequests counts
+	ToBeMade  int
 }
 
 // PoolFactories lists those of a pool that are open.
 func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 	err = tx.query(func(row scanner) error {
 		var f PoolFactory
-		err := row.Scan(&f.UID, &f.Attempt, &f.Open, &f.ToBeMade)
+		err := row.Scan(&f.UID, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade)
 		all = append(all, f)
 		return err
-	}, `SELECT r.uid, r.attempt, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
+	}, `SELECT r.uid, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
+			max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id
 		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)
 	if err != nil {

@@ -97,16 +97,15 @@ func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, err
 	if err != nil {
 		return lifecycle.AtOnce{}, err
 	}
-	use, err := tx.PoolUse(run.Pool)
+	use, err := admission.ReadUsage(tx, rules)
 	if err != nil {
 		return lifecycle.AtOnce{}, err
 	}
-	parties, others := 1, 0
-	for _, at := range use {
-		others += at.Open()
-	}
+	parties, others := 1, admission.Demand{Jobs: use.Open, Cores: use.Cores, Memory: use.Memory}
 	for _, f := range factories {
-		others -= f.Open
+		has := admission.DemandOf(f.InUse, pool.ReadEffective(run.Pool, f.Effective))
+		has.Jobs = f.Open
+		others = others.Without(has)
 		if f.ToBeMade > 0 && f.UID != run.UID {
 			parties++
 		}
@@ -114,7 +113,7 @@ func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, err
 	if c.admission.Awaited(run.Pool) {
 		parties++
 	}
-	return lifecycle.AtOnce(rules.ShareOf(parties, max(others, 0), demandOf(run, 1))), nil
+	return lifecycle.AtOnce(rules.ShareOf(parties, others, demandOf(run, 1))), nil
 }
 
 // atMost gives a sandbox's factory what its pool leaves to it.
