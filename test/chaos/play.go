@@ -106,9 +106,9 @@ func (p *Player) finish(ctx context.Context, all, edits *sync.WaitGroup, errs ch
 	all.Wait()
 	err := p.mend(context.WithoutCancel(ctx))
 	p.mu.Lock()
-	p.mended = time.Now()
+	p.mended, p.alternated = time.Now(), time.Now()
 	p.mu.Unlock()
-	edits.Wait()
+	err = errors.Join(err, p.alternating(ctx, edits.Wait))
 	close(errs)
 	for e := range errs {
 		err = errors.Join(err, e)

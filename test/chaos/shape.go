@@ -147,7 +147,7 @@ var Shapes = []Shape{
 	{Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true, Spec: Spec{
 		Queue: 1, Source: "sleep 300", Codes: []int{0},
 	}},
-	{Name: "a factory", Spec: Spec{Queue: 12, AtOnce: 4, Source: "sleep 1; exit $(( $1 % 4 == 3 ))", Codes: every(12, func(proc int) int {
+	{Name: "a factory", Spec: Spec{Queue: 8, AtOnce: 3, Source: "sleep 1; exit $(( $1 % 4 == 3 ))", Codes: every(8, func(proc int) int {
 		if proc%4 == 3 {
 			return 1
 		}
@@ -161,7 +161,7 @@ var Shapes = []Shape{
 		Queue: 8, AtOnce: 3, Source: "sleep 3; exit $1", Codes: every(8, func(proc int) int { return proc }),
 	}},
 	{Name: "a factory deleted", Deleted: true, Spec: Spec{
-		Queue: 5000, AtOnce: 20, Source: "sleep 300", Codes: every(5000, func(int) int { return 0 }),
+		Queue: 5000, AtOnce: 5, Source: "sleep 300", Codes: every(5000, func(int) int { return 0 }),
 	}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
@@ -224,6 +224,7 @@ func (s Spec) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCJobSpec {
 	}
 	if s.AtOnce > 0 {
 		spec.Parallelism = new(int32(s.AtOnce))
+		spec.Script.Program = inDirectory(s.Source + "\n") // many jobs, maybe alice's
 	}
 	switch {
 	case s.Table != "":

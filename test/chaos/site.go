@@ -33,9 +33,14 @@ var alice = map[string][]byte{"username": []byte("alice"), "password": []byte(pa
 // script returns what runs a script: the registry's images are unpacked for htcd's usual account only.
 func (p Place) script(source string) v1alpha1.Program {
 	if p.Own {
-		return v1alpha1.Program{Image: "/opt/image/busybox", Command: "sh", Source: source}
+		return inDirectory(source)
 	}
 	return v1alpha1.Program{Image: "centos", Command: "bash", Source: source}
+}
+
+// inDirectory returns what runs a script in an image that nobody has to unpack.
+func inDirectory(source string) v1alpha1.Program {
+	return v1alpha1.Program{Image: "/opt/image/busybox", Command: "sh", Source: source}
 }
 
 // poolOf returns spec.pool.
@@ -139,7 +144,10 @@ func (p *Player) setCommon(ctx context.Context, data map[string][]byte) error {
 // alternate gives the common Secret its other account every now and then. What was sent as one of the two can be
 // fetched and removed only while htcd has that one.
 func (p *Player) alternate(ctx context.Context) error {
-	if p.done[secretLane+" "+doAccount] == 0 || time.Since(p.alternated) < 20*time.Second {
+	p.mu.Lock()
+	never := p.done[secretLane+" "+doAccount] == 0
+	p.mu.Unlock()
+	if never || time.Since(p.alternated) < 20*time.Second {
 		return nil
 	}
 	p.alternated, p.other = time.Now(), !p.other
@@ -148,6 +156,22 @@ func (p *Player) alternate(ctx context.Context) error {
 		return p.setCommon(ctx, alice)
 	}
 	return p.setCommon(ctx, p.usual)
+}
+
+// alternating does so until wait returns, and gives it its usual one then: an edit may wait for the end of jobs that
+// are handed over by the launcher of the other account.
+func (p *Player) alternating(ctx context.Context, wait func()) (err error) {
+	waited := make(chan struct{})
+	go func() { wait(); close(waited) }()
+	for {
+		select {
+		case <-waited:
+			p.other = false
+			return errors.Join(err, p.setCommon(ctx, p.usual))
+		case <-time.After(time.Second):
+			err = errors.Join(err, p.alternate(ctx))
+		}
+	}
 }
 
 // emptyQueue restarts the schedd without its spool, as before that is mounted. It takes no jobs then: they would be
