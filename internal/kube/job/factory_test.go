@@ -278,6 +278,23 @@ func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {
 	}
 }
 
+func TestJobsThatWereNotMadeKeepTheirEndsWhenOthersRunAgain(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(10, maxFailures(intstr.FromInt32(1), v1alpha1.RemoveAll))
+	w.schedd.Run(2, 0)
+	w.crosscheck()
+	require.NoError(t, w.ends("one", 0, 1))
+	w.schedd.Complete(2, 0, 1)
+	w.inTurn()
+	require.Equal(t, v1alpha1.PhaseFailed, w.job("one").Status.Phase)
+	require.Equal(t, 8, w.run("one").Unmade)
+	w.again("one", "a", "0,7")
+	w.later(time.Minute)
+	require.Equal(t, "0,7", w.run("one").Sent)
+	require.Zero(t, w.run("one").Unmade)
+	require.Contains(t, w.proc("one", 2, 9).Message, "HTCondor had not made this job")
+}
+
 func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(5)
