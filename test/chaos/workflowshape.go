@@ -28,8 +28,9 @@ type Flow struct {
 	Succeeded int // sequences
 	Limit     int // sequences at work at a time; 0: any
 	Rules     []v1alpha1.Rule
-	Repeats   int  // DAGs that a rule adds
-	Resumes   bool // a new attempt goes on from the one before
+	Repeats   int             // DAGs that a rule adds
+	Resumes   bool            // a new attempt goes on from the one before
+	Graph     *v1alpha1.Graph // of nodes with names; there is one sequence
 	// Differs has the end of each node, STEP/JOBID or STEP/JOBID/NUMBER, that does not end with 0.
 	Differs map[string]End
 }
@@ -84,10 +85,10 @@ func (s FlowStep) work(place Place) v1alpha1.StepWork {
 // object returns the HTCWorkflow's spec.
 func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec {
 	spec := v1alpha1.HTCWorkflowSpec{
-		Pool: pool,
-		Sequences: &v1alpha1.Sequences{
-			Count: new(int32(f.Sequences)),
-		}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
+		Pool: pool, Graph: f.Graph, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
+	}
+	if f.Graph == nil {
+		spec.Sequences = &v1alpha1.Sequences{Count: new(int32(f.Sequences))}
 	}
 	if f.Limit > 0 {
 		spec.Sequences.MaxConcurrent = new(int32(f.Limit))
@@ -124,13 +125,21 @@ func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec 
 
 // nodes returns the names of a step's nodes, with the sequence and number of each.
 func (f Flow) nodes(s FlowStep) (all []FlowNode) {
+	if f.Graph != nil && s.Name != finallyStep {
+		for _, n := range f.Graph.Nodes {
+			if n.Step == s.Name {
+				all = append(all, FlowNode{Step: s, Item: len(all), Name: string(n.Name)})
+			}
+		}
+		return all
+	}
 	first, last := 0, f.Sequences-1
 	if s.All || s.Name == finallyStep {
 		first, last = -1, -1
 	}
 	for sequence := first; sequence <= last; sequence++ {
 		for item := range max(s.Each, 1) {
-			all = append(all, FlowNode{s, sequence, item})
+			all = append(all, FlowNode{Step: s, Sequence: sequence, Item: item})
 		}
 	}
 	return all
@@ -140,10 +149,14 @@ func (f Flow) nodes(s FlowStep) (all []FlowNode) {
 type FlowNode struct {
 	Step           FlowStep
 	Sequence, Item int
+	Name           string // in Flow.Graph
 }
 
 func (n FlowNode) jobID() string {
-	if n.Sequence < 0 {
+	switch {
+	case n.Name != "":
+		return n.Name
+	case n.Sequence < 0:
 		return "all"
 	}
 	return fmt.Sprintf("job_%d", n.Sequence)
@@ -226,6 +239,27 @@ var WorkflowShapes = []WorkflowShape{
 	{Name: "whatever happened", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
 		{Name: "make", Lines: 1, Does: "test $jobid != job_1 || exit 3"}, {Name: "tidy", After: "make", Lines: 1},
 	}, Differs: map[string]End{"make/job_1": {Code: 3}}}},
+	{Name: "a graph of nodes", Flow: Flow{
+		Sequences: 1, Phase: v1alpha1.PhaseFailed,
+		Steps: []FlowStep{
+			{Name: "fit", Lines: 1, Does: "test $jobid != south || exit 3"},
+			{Name: "join", Pulls: "fit", Several: true, Lines: 3}, {Name: "again", Pulls: "join", Several: true, Lines: 4},
+			{Name: finallyStep, Lines: 1},
+		},
+		Graph: &v1alpha1.Graph{
+			Nodes: []v1alpha1.GraphNode{
+				{Name: "last", Step: "again"},
+				{Name: "west", Step: "fit"}, {Name: "east", Step: "fit"}, {Name: "south", Step: "fit"},
+				{Name: "one", Step: "join"}, {Name: "other", Step: "join"}, {Name: "never", Step: "join"},
+			},
+			Edges: []v1alpha1.GraphEdge{
+				{Parents: []v1alpha1.NodeName{"west", "east"}, Children: []v1alpha1.NodeName{"one", "other"}},
+				{Parents: []v1alpha1.NodeName{"one"}, Children: []v1alpha1.NodeName{"last"}},
+				{Parents: []v1alpha1.NodeName{"south", "west"}, Children: []v1alpha1.NodeName{"never"}},
+			},
+		},
+		Differs: map[string]End{"fit/south": {Code: 3}, "join/never": {Futile: true}},
+	}},
 	{Name: "partly failing", Flow: partly},
 	{Name: "retried by code", Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
 		{
