@@ -58,6 +58,7 @@ type HTCWorkflowList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, r.action != 'Repeat' || !has(r.step) || !self.steps.exists(s, s.name == r.step && has(s.pairing) && s.pairing == 'All'))",fieldPath=".rules",message="Repeat is about a step that runs in each sequence, not once for all"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.graph) || !has(self.sequences) && self.steps.all(s, !has(s.forEach) && !has(s.pairing))",fieldPath=".graph",message="graph says which jobs the steps have, and which come before which: leave out sequences, and forEach and pairing of the steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.sequences) || !has(self.sequences.completions) || !has(self.failurePolicy) || self.failurePolicy != 'Abort'",fieldPath=".failurePolicy",message="Abort ends everything at the first failure, and sequences.completions goes on after failures: keep one of them"
 // +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCWorkflow"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
@@ -144,6 +145,8 @@ type HTCWorkflowSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.count), has(self.items), has(self.itemsFrom)].filter(x, x).size() <= 1",message="count, items and itemsFrom each say how many sequences there are: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.complete) || has(self.itemsFrom) || self.complete <= (has(self.count) ? self.count : has(self.items) ? self.items.size() : 1)",fieldPath=".complete",message="complete must be at most the number of sequences"
+// +kubebuilder:validation:XValidation:rule="!has(self.completions) || !has(self.itemsFrom) && self.completions <= (has(self.count) ? self.count : has(self.items) ? self.items.size() : 1)",fieldPath=".completions",message="completions must be at most count, or the number of items, which say how many sequences may be begun in all; itemsFrom cannot stand beside it"
+// +kubebuilder:validation:XValidation:rule="!has(self.completions) || !has(self.complete)",fieldPath=".completions",message="complete is about sequences that are all begun, completions about such as are begun when others have failed: keep one of them"
 type Sequences struct {
 	// Count is how many sequences there are, 1 when absent.
 	// +optional
@@ -180,6 +183,13 @@ type Sequences struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Complete *int32 `json:"complete,omitempty"`
+
+	// Completions is how many sequences must succeed. No more are begun at first, and as many further ones as have failed when all of
+	// them have ended, until so many have succeeded, or there are no more by count or items. All are begun when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Completions *int32 `json:"completions,omitempty"`
 
 	// Prefix is what a sequence's name, the variable jobid, begins with, before its number; job_ when absent.
 	// +optional

@@ -7,10 +7,13 @@ import (
 
 // Occasion is one on which a rule of a workflow has a sequence repeat steps.
 type Occasion struct {
-	Rule     int // in spec.rules, from 0
+	Rule     int // in spec.rules, from 0, or NoRule
 	Sequence int
 	Value    float64 // that led to it
 }
+
+// NoRule is in place of that of a sequence that begins because another has failed, as spec.sequences.completions says.
+const NoRule = -1
 
 // Occasions returns those of a DAG, none if it repeats nothing, by sequence.
 func (tx *Tx) Occasions(uid string, attempt int) ([]Occasion, error) {

@@ -88,6 +88,9 @@ func (g *Graph) arrange(number map[v1alpha1.StepName]int) error {
 		return err
 	}
 	g.level(order)
+	if err := g.checkCompletions(); err != nil {
+		return err
+	}
 	return g.checkLoose()
 }
 

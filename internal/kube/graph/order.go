@@ -74,6 +74,32 @@ func (g *Graph) level(order []int) {
 	}
 }
 
+// checkCompletions refuses sequences that would have to begin when steps for all of them have run.
+func (g *Graph) checkCompletions() error {
+	if g.spec.Sequences == nil || g.spec.Sequences.Completions == nil {
+		return nil
+	}
+	first := -1
+	for i, s := range g.Steps {
+		switch {
+		case s.All:
+		case first < 0:
+			first = i
+		case s.Level != g.Steps[first].Level:
+			late := s
+			if s.Level < g.Steps[first].Level {
+				late = g.Steps[first]
+			}
+			return fmt.Errorf(
+				"spec.sequences.completions: the step %q runs in each sequence after a step for all of them, or by a table that one writes, and then no others can begin: "+
+					"give it pairing All, or write complete, with a higher count, in place of completions",
+				late.Name,
+			)
+		}
+	}
+	return nil
+}
+
 // put adds a step to its level. A level is never empty below another: some step of it is needed there.
 func (g *Graph) put(i int) {
 	for len(g.Levels) <= g.Steps[i].Level {

@@ -145,6 +145,10 @@ func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
 			reason, message = d.Run.Stop, d.Run.Message+"; "
 		}
 	}
+	if wanted := completions(s.Workflow); wanted > s.succeeded() {
+		message += fmt.Sprintf("%d of %s have succeeded, and %d of at most %d were begun; ",
+			s.succeeded(), lifecycle.Plural(wanted, "sequence"), s.total(), s.Workflow.Sequences())
+	}
 	n := s.nodes()
 	message += fmt.Sprintf("%d of %s done, %d failed", n.Done, lifecycle.Plural(int(n.Total), "node"), n.Failed)
 	if len(s.Failures) > 0 {

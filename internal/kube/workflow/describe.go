@@ -29,8 +29,9 @@ type plannedDAG struct {
 	digest    string              // of the tables that these are from
 	counted   bool                // some of them were read just now, as earlier DAGs have written them
 	sequences []int               // those that go on
+	mayBegin  int                 // how many there may be with those that take the place of others; 0: there are none such
 	atWork    int                 // how many of them at a time; 0: all
-	occasions []ledger.Occasion   // on which rules have sequences repeat steps; none: this is no repetition
+	occasions []ledger.Occasion   // on which sequences repeat steps, or are added; none: it is the first DAG of its level
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	ended     string           // variables of finally: how the others ended
@@ -74,7 +75,10 @@ func (c *Controller) planDAG(
 	if err != nil {
 		return p, err
 	}
-	o, err := c.outcome(ctx, s, total)
+	if completions(w) > 0 {
+		p.mayBegin = total
+	}
+	o, err := c.outcome(ctx, s, begunAtFirst(w, total))
 	if err != nil {
 		return p, err
 	}
@@ -102,7 +106,7 @@ func (c *Controller) planDAG(
 	if len(p.occasions) > 0 {
 		p.kept, err = c.keepsUnrepeated(ctx, s, p, recorded)
 	} else {
-		p.kept, err = c.keeps(ctx, w, s, p, total, recorded)
+		p.kept, err = c.keeps(ctx, w, s, p, begunAtFirst(w, total), recorded)
 	}
 	if err != nil {
 		return p, err
@@ -181,8 +185,8 @@ func checkVariable(name, value string) error {
 	return schedd.CheckVariable(name, value)
 }
 
-// outcome returns what became of the DAGs of the attempt that goes on.
-func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph.Outcome, error) {
+// outcome returns what became of the DAGs of the attempt that goes on; of one that begins, the first sequences.
+func (c *Controller) outcome(ctx context.Context, s Situation, first int) (graph.Outcome, error) {
 	var o graph.Outcome
 	before := s.DAGs
 	if s.due() {
@@ -191,7 +195,7 @@ func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph
 	if n := len(before); n > 0 && before[n-1].Run.State == ledger.Intent {
 		before = before[:n-1] // it is this DAG
 	}
-	o.Sequences = make([]int, total)
+	o.Sequences = make([]int, first)
 	for i := range o.Sequences {
 		o.Sequences[i] = i
 	}
@@ -204,7 +208,7 @@ func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph
 			continue
 		}
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-			some, err := tx.Sequences(d.Run.UID, d.Run.Attempt, ledger.StatusSucceeded, 0, total)
+			some, err := tx.Sequences(d.Run.UID, d.Run.Attempt, ledger.StatusSucceeded, 0, graph.MostNodes)
 			if !d.Repeats {
 				o.Sequences = nil
 			}
@@ -298,7 +302,7 @@ func (c *Controller) describeStep(
 		Timed:          timed(w, step.Name),
 		Keeps:          pulledLater(g, i),
 	}
-	if resumes(w) || repeats(w) {
+	if resumes(w) || repeats(w) || completions(w) > 0 {
 		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
 	}
 	for _, code := range step.RetryExitCodes {

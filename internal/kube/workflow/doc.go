@@ -23,7 +23,8 @@
 //	   │                                             ▲
 //	   └── stopped, or nothing left to do ───────────┘
 //
-// Between two levels, DAGs of the same level may repeat steps of some sequences, as rules say (repeat.go).
+// Between two levels, DAGs of the same level may repeat steps of some sequences, as rules say (repeat.go), or begin
+// others in place of those that have failed (further.go).
 //
 // Which level comes next follows from the rows alone, so it does not matter when htcd was killed.
 package workflow

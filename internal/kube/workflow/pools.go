@@ -102,7 +102,7 @@ func (c *Controller) fits(p prepared) error {
 // fitsNodes refuses more nodes than the pool lets a workflow have.
 func (c *Controller) fitsNodes(p prepared) error {
 	nodes := 0
-	for _, n := range p.graph.Totals(len(p.sequences)) {
+	for _, n := range p.graph.Totals(max(len(p.sequences), p.mayBegin)) {
 		nodes += n
 	}
 	return c.rules(p.pool).RefuseNodes(nodes)

@@ -56,14 +56,20 @@ func (s Situation) repeatsStep(r v1alpha1.Rule) (step int, is bool) {
 // mayRepeat reports whether a rule may have steps of the newest level repeated: it has ended by itself, and what
 // follows can still succeed.
 func (s Situation) mayRepeat() bool {
-	if len(s.DAGs) == 0 || s.Graph == nil || !repeats(s.Workflow) || s.changed() {
+	return s.mayAdd() &&
+		slices.ContainsFunc(s.Workflow.Spec.Rules, func(r v1alpha1.Rule) bool { _, is := s.repeatsStep(r); return is })
+}
+
+// mayAdd reports whether another DAG of the newest level may follow: that has ended by itself, and what comes after it
+// can still succeed.
+func (s Situation) mayAdd() bool {
+	if len(s.DAGs) == 0 || s.Graph == nil || s.changed() {
 		return false
 	}
 	dag := s.newest()
 	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && dag.settled() && !dag.removed() &&
 		s.level(*dag) >= 0 &&
-		len(s.failedSteps()) == 0 &&
-		slices.ContainsFunc(s.Workflow.Spec.Rules, func(r v1alpha1.Rule) bool { _, is := s.repeatsStep(r); return is })
+		len(s.failedSteps()) == 0
 }
 
 // repeatables finds what rules want repeated, and says which would want that still.
@@ -206,8 +212,9 @@ func (c *Controller) occasions(
 	if recorded == nil {
 		if s.mayRepeat() && s.repeating() {
 			all, _ = s.dueToRepeat()
+			return all, nil
 		}
-		return all, nil
+		return s.further(), nil
 	}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		all, err = tx.Occasions(recorded.UID, recorded.Attempt)
@@ -241,6 +248,9 @@ func (c *Controller) keepsUnrepeated(
 	for _, o := range p.occasions {
 		if again[o.Sequence] == nil {
 			again[o.Sequence] = make([]bool, len(p.graph.Steps))
+		}
+		if o.Rule == ledger.NoRule {
+			continue // none of its nodes was there before
 		}
 		step, _ := s.repeatsStep(s.Workflow.Spec.Rules[o.Rule])
 		again[o.Sequence][step] = true

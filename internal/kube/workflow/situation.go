@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -125,7 +126,7 @@ func (s Situation) total() int {
 			return n.Active + n.Succeeded + n.Failed
 		}
 	}
-	return s.Workflow.Sequences()
+	return begunAtFirst(s.Workflow, s.Workflow.Sequences())
 }
 
 // wanted returns how many sequences must succeed.
@@ -136,8 +137,8 @@ func (s Situation) wanted() int {
 			return counts[s.levelAt(i)].Succeeded
 		}
 	}
-	if spec := s.Workflow.Spec.Sequences; spec != nil && spec.Complete != nil {
-		return int(*spec.Complete)
+	if spec := s.Workflow.Spec.Sequences; spec != nil {
+		return cmp.Or(valueOf(spec.Complete), valueOf(spec.Completions), s.total())
 	}
 	return s.total()
 }
@@ -243,7 +244,7 @@ func (s Situation) next() (level int, is bool) {
 	if s.Graph == nil || s.changed() {
 		return 0, false
 	}
-	if s.repeating() {
+	if s.repeating() || len(s.further()) > 0 {
 		return s.level(*s.newest()), true
 	}
 	if s.newest().Run.State == ledger.Refused {

@@ -82,6 +82,9 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
+	if message := p.addition(); message != "" {
+		c.Events.Normal(w, "SequencesAdded", message)
+	}
 	for range p.states {
 		c.Observer.RuleActed(v1alpha1.ActionRepeat)
 	}
