@@ -44,6 +44,7 @@ type Step struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || has(self.retries)",fieldPath=".retryExitCodes",message="retryExitCodes are for retries: say how many there may be"
 // +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || !has(self.job.successExitCodes) || !self.retryExitCodes.exists(c, c in self.job.successExitCodes)",fieldPath=".retryExitCodes",message="a return code is in retryExitCodes and in job.successExitCodes: a job that has succeeded is not tried again"
+// +kubebuilder:validation:XValidation:rule="!has(self.abortReturn) || has(self.abortExitCodes)",fieldPath=".abortReturn",message="abortReturn says how the workflow ends that a job has ended: say in abortExitCodes with which return codes one does"
 type StepWork struct {
 	// Name is what the step is called; no other may have the same name.
 	// +required
@@ -87,6 +88,13 @@ type StepWork struct {
 	// +kubebuilder:validation:items:Minimum=1
 	// +kubebuilder:validation:items:Maximum=255
 	AbortExitCodes []int32 `json:"abortExitCodes,omitempty"`
+
+	// AbortReturn is what the workflow ends with when a job of the step has ended everything by abortExitCodes: 0: it has succeeded, if finally
+	// has; another number: it has failed, with that as its exitCode. When absent it has failed as by failurePolicy Abort.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=255
+	AbortReturn *int32 `json:"abortReturn,omitempty"`
 
 	// Priority orders the jobs of one account in HTCondor: higher numbers first, 0 when absent.
 	// +optional

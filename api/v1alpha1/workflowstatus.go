@@ -85,6 +85,10 @@ type HTCWorkflowStatus struct {
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
 
+	// ExitCode is the abortReturn of the step that has ended the workflow; absent if none has, and where it is 0 and finally has failed.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
 	// Failures describes the first nodes that failed, at most ten.
 	// +optional
 	// +listType=atomic

@@ -900,6 +900,11 @@ func (in *HTCWorkflowStatus) DeepCopyInto(out *HTCWorkflowStatus) {
 		in, out := &in.LastChecked, &out.LastChecked
 		*out = (*in).DeepCopy()
 	}
+	if in.ExitCode != nil {
+		in, out := &in.ExitCode, &out.ExitCode
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Failures != nil {
 		in, out := &in.Failures, &out.Failures
 		*out = make([]NodeFailure, len(*in))
@@ -1908,6 +1913,11 @@ func (in *StepWork) DeepCopyInto(out *StepWork) {
 		in, out := &in.AbortExitCodes, &out.AbortExitCodes
 		*out = make([]int32, len(*in))
 		copy(*out, *in)
+	}
+	if in.AbortReturn != nil {
+		in, out := &in.AbortReturn, &out.AbortReturn
+		*out = new(int32)
+		**out = **in
 	}
 	if in.Priority != nil {
 		in, out := &in.Priority, &out.Priority

@@ -28,7 +28,7 @@ var removeReasons = map[string]string{
 	StopSuccess:   "htcd: spec.successPolicy was met",
 	StopCompleted: "htcd: as many sequences as spec.sequences.complete says have succeeded",
 	StopFinished:  "htcd: a rule of spec.rules has finished the workflow",
-	StopAborted:   "htcd: a step has failed, and spec.failurePolicy is Abort",
+	StopAborted:   "htcd: a step has failed, and by spec.failurePolicy or its abortExitCodes that ends everything",
 }
 
 // RemoveReason returns the reason given to HTCondor when the jobs of a stopped run are removed.

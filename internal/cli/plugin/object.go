@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func asJobs(w v1alpha1.HTCWorkflowStatus) v1alpha1.HTCJobStatus {
 	case w.Phase == v1alpha1.PhaseSucceeded:
 		s.ExitCode = new(int32)
 	case w.Phase.Terminal():
-		s.ExitCode = s.FailedWith()
+		s.ExitCode = cmp.Or(w.ExitCode, s.FailedWith())
 	}
 	return s
 }

@@ -105,7 +105,11 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 	n := s.nodes()
 	switch dag := s.newest(); phase {
 	case v1alpha1.PhaseSucceeded:
-		return "Succeeded", fmt.Sprintf("%s done", lifecycle.IsOrAre(int(n.Done), "node"))
+		message = fmt.Sprintf("%s done", lifecycle.IsOrAre(int(n.Done), "node"))
+		if s.returns() != nil {
+			message += ", and one has ended the rest: abortReturn of its step is 0"
+		}
+		return "Succeeded", message
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return s.failure(phase)
 	case v1alpha1.PhaseHeld:

@@ -139,8 +139,9 @@ func TestFinallyIsToldHowTheOthersEnded(t *testing.T) {
 
 	require.False(t, s.DAGs[0].Aborted)
 	flow = w.flow("flow").DeepCopy()
-	flow.Spec.Steps[0].AbortExitCodes = []int32{9}
+	flow.Spec.Steps[0].AbortExitCodes, flow.Spec.Steps[0].AbortReturn = []int32{9}, new(int32(0))
 	s, err = w.gather(t.Context(), flow)
 	require.NoError(t, err)
 	require.True(t, s.DAGs[0].Aborted)
+	require.Zero(t, *s.returns())
 }

@@ -41,7 +41,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			if err != nil {
 				return err
 			}
-			if d.Aborted, err = aborted(tx, g, d); err != nil {
+			if err = d.gatherAbort(tx, g); err != nil {
 				return err
 			}
 			s.DAGs = append(s.DAGs, d)
@@ -129,17 +129,26 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 	return d, err
 }
 
-// aborted reports whether a node has failed in such a way that everything ends.
-func aborted(tx *ledger.Tx, g *graph.Graph, d DAG) (is bool, err error) {
+// gatherAbort finds whether a node has failed in such a way that everything ends. That of finally ends nothing.
+func (d *DAG) gatherAbort(tx *ledger.Tx, g *graph.Graph) error {
 	for _, step := range d.Steps {
-		if g == nil || is || err != nil || step.Failed == 0 || step.Number >= len(g.Steps) {
+		if g == nil || step.Failed == 0 || step.Number >= len(g.Steps) {
 			continue
 		}
-		if codes := g.Steps[step.Number].AbortExitCodes; len(codes) > 0 {
-			is, err = tx.FailedWith(d.Run.UID, d.Run.Attempt, step.Number, codes)
+		by := g.Steps[step.Number]
+		if len(by.AbortExitCodes) == 0 || by.Final {
+			continue
+		}
+		is, err := tx.FailedWith(d.Run.UID, d.Run.Attempt, step.Number, by.AbortExitCodes)
+		if err != nil {
+			return err
+		}
+		if is {
+			d.Aborted, d.Returns = true, by.AbortReturn
+			return nil
 		}
 	}
-	return is, err
+	return nil
 }
 
 // gatherRepeats finds what is to be repeated. That depends on what has ended, so it is found once.

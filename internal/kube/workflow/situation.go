@@ -35,9 +35,10 @@ type DAG struct {
 	Job       *ledger.Proc // DAGMan's; nil: the cluster is not known
 	Steps     []ledger.StepCounts
 	Sequences ledger.SequenceCounts
-	Repeats   bool // steps of sequences that an earlier one of the same level has run
-	Aborted   bool // a node has failed with one of its step's abortExitCodes
-	Settled   bool // HTCondor has confirmed how each node ended
+	Repeats   bool   // steps of sequences that an earlier one of the same level has run
+	Aborted   bool   // a node has failed with one of its step's abortExitCodes
+	Returns   *int32 // with what the workflow then ends; nil: the step does not say
+	Settled   bool   // HTCondor has confirmed how each node ended
 }
 
 // open returns how many of its nodes may still run, or have not been settled.
@@ -73,7 +74,7 @@ func (d DAG) stopped() bool {
 	case crosscheck.StopDeadline, crosscheck.StopAborted:
 		return true
 	}
-	return d.removed()
+	return d.Aborted || d.removed()
 }
 
 // removed reports whether somebody else has removed it from HTCondor.
@@ -214,6 +215,16 @@ func (s Situation) failedSteps() (failed []int) {
 		}
 	}
 	return failed
+}
+
+// returns is what the workflow ends with, as a node has ended everything; nil: none has, or its step does not say.
+func (s Situation) returns() *int32 {
+	for _, d := range s.DAGs {
+		if d.Returns != nil {
+			return d.Returns
+		}
+	}
+	return nil
 }
 
 // afterRefusal returns the level of finally if a level before it was refused after others had been sent. What an

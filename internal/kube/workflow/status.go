@@ -74,7 +74,7 @@ func (d DAG) held() bool {
 func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.ReasonPoolSuspended }
 
 // succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step
-// that runs once for all, finally included.
+// that runs once for all, finally included; or finally alone, if a node has ended everything and that is a success.
 func (s Situation) succeededAll() bool { return s.succeededIn(true) }
 
 // succeededBefore is succeededAll without finally.
@@ -84,13 +84,15 @@ func (s Situation) succeededIn(finally bool) bool {
 	if s.Graph == nil || s.refused() != nil {
 		return false
 	}
-	if s.lastOfSequences() >= 0 && s.succeeded() < s.wanted() {
+	returns := s.returns()
+	if returns == nil && s.lastOfSequences() >= 0 && s.succeeded() < s.wanted() || returns != nil && *returns != 0 {
 		return false
 	}
 	totals := s.Graph.Totals(s.total())
 	done := s.steps()
 	for i, step := range s.Graph.Steps {
-		if step.All && (finally || !step.Final) && done[i].Succeeded+min(done[i].Failed, step.MayFail()) < max(totals[i], 1) {
+		if step.All && (finally && step.Final || returns == nil && !step.Final) &&
+			done[i].Succeeded+min(done[i].Failed, step.MayFail()) < max(totals[i], 1) {
 			return false
 		}
 	}
@@ -233,6 +235,9 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 	status.StartTime = timeOrNil(s.DAGs[0].Run.Submitted)
 	if s.over() {
 		status.CompletionTime = timeOrNil(run.Ended)
+		if code := s.returns(); code != nil && (*code == 0) == s.succeededAll() {
+			status.ExitCode = code
+		}
 	}
 	for _, n := range s.Failures {
 		status.Failures = append(status.Failures, s.describeFailure(n))
