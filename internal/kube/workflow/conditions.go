@@ -149,7 +149,7 @@ func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
 			reason, message = d.Run.Stop, d.Run.Message+"; "
 		}
 	}
-	if wanted := completions(s.Workflow); wanted > s.succeeded() {
+	if wanted := completions(s.Workflow); s.Graph != nil && wanted > s.succeeded() {
 		message += fmt.Sprintf("%d of %s have succeeded, and %d of at most %d were begun; ",
 			s.succeeded(), lifecycle.Plural(wanted, "sequence"), s.total(), s.Workflow.Sequences())
 	}

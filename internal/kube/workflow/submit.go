@@ -49,7 +49,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
 		return err
 	}
-	if (p.brings() || resumes(w)) && s.Unfetched {
+	if (p.brings() || resumes(w) || len(p.occasions) > 0) && s.Unfetched {
 		return &sending.Waiting{
 			After:   time.Second,
 			Message: "what earlier DAGs have left is being fetched, as it is needed again",
