@@ -18,13 +18,21 @@ type Table struct {
 // TableOf returns that of a step; nil: none before it writes its items.
 func (g *Graph) TableOf(i int) *Table { return g.Steps[i].table }
 
+// writtenBy returns the table of a step's items if another step writes it, else nil.
+func writtenBy(s v1alpha1.Step) *v1alpha1.ItemsFrom {
+	if s.ForEach == nil || s.ForEach.ItemsFrom == nil || s.ForEach.ItemsFrom.Step == "" {
+		return nil
+	}
+	return s.ForEach.ItemsFrom
+}
+
 // made sets which steps get their items from tables of others.
 func (g *Graph) made(number map[v1alpha1.StepName]int) error {
 	for i, s := range g.spec.Steps {
-		if s.ForEach == nil || s.ForEach.ItemsFrom == nil || s.ForEach.ItemsFrom.Step == "" {
+		from, where := writtenBy(s), fmt.Sprintf("spec.steps[%d].forEach.itemsFrom", i)
+		if from == nil {
 			continue
 		}
-		from, where := s.ForEach.ItemsFrom, fmt.Sprintf("spec.steps[%d].forEach.itemsFrom", i)
 		k, known := number[from.Step]
 		switch {
 		case !known:

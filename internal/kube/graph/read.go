@@ -42,7 +42,7 @@ func Read(
 		}
 	}
 	for i, step := range spec.Steps {
-		if each := step.ForEach; each != nil && each.Count == 0 && (each.ItemsFrom == nil || each.ItemsFrom.Step == "") {
+		if each := step.ForEach; each != nil && each.Count == 0 && writtenBy(step) == nil {
 			all, err := r.rows(fmt.Sprintf("spec.steps[%d].forEach", i), each.Items, each.ItemsFrom)
 			if err != nil {
 				return nil, nil, err
