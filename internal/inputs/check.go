@@ -125,7 +125,7 @@ func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
 		return schedd.Refusal("this htcd keeps no output of jobs, so there is nothing that a jobRef could name")
 	case !isName(ref.Name):
 		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
-	case ref.Name == job.Name:
+	case ref.Name == self(job):
 		return schedd.Refusal("the jobRef names this HTCJob itself")
 	case !isPath(ref.Path):
 		return schedd.Refusal("path %q: expected a relative path without '.', '..' and control characters", ref.Path)

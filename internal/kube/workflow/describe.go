@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -156,8 +158,8 @@ func (c *Controller) readSpec(ctx context.Context, w *v1alpha1.HTCWorkflow, p *p
 	b := inputs.Bringer{ConfigMaps: c.ConfigMaps, Jobs: c.Jobs, Store: c.JobOutput}
 	p.items, p.tables, err = graph.Read(w.Spec, checkVariable, func(from v1alpha1.ItemsFrom) ([]byte, error) {
 		text, digest, err := b.Table(ctx, asJob(w), from)
-		digests, unread = append(digests, digest), err
-		return text, err
+		digests, unread = append(digests, digest), noHTCJob(err, p.graph.Steps, from.JobRef)
+		return text, unread
 	})
 	switch {
 	case unread != nil:
@@ -398,7 +400,8 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 
 // asJob returns what pools know of a workflow.
 func asJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob {
-	return &v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Pool: w.Spec.Pool}}
+	kind := metav1.TypeMeta{Kind: v1alpha1.WorkflowKind}
+	return &v1alpha1.HTCJob{TypeMeta: kind, ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Pool: w.Spec.Pool}}
 }
 
 // tag is what the ads of a DAG carry.

@@ -108,7 +108,7 @@ func artifactDir(n graph.Node, k int) string {
 
 // withInput returns the job of a step with one input, and the credentials that this may need.
 func withInput(job *v1alpha1.HTCJob, in v1alpha1.Input) *v1alpha1.HTCJob {
-	alone := &v1alpha1.HTCJob{ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
+	alone := &v1alpha1.HTCJob{TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
 	if in.Artifact != "" {
 		alone.Spec.Credentials = slices.DeleteFunc(
 			slices.Clone(job.Spec.Credentials),
@@ -149,7 +149,7 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 	for _, what := range p.brought {
 		part, err := b.Resolve(ctx, what.job, 1)
 		if err != nil {
-			return nil, err
+			return nil, noHTCJob(err, p.graph.Steps, what.job.Spec.Inputs[0].JobRef)
 		}
 		if what.pull != "" &&
 			!part.Only(func(name string) bool { return output.Matches(what.pull, name) && !schedd.Taken(name) }) {
@@ -161,6 +161,22 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 		parts[what.dir] = part
 	}
 	return inputs.Together(ctx, parts, c.Site.MaxInput)
+}
+
+// noHTCJob adds to an error about an HTCJob that is not there that a step has its name: its jobs are none, and never will be.
+func noHTCJob(err error, steps []graph.Step, ref *v1alpha1.JobRef) error {
+	wait, is := errors.AsType[*inputs.Waiting](err)
+	if !is || wait.Reason != inputs.ReasonHTCJobNotFound || ref == nil ||
+		!slices.ContainsFunc(steps, func(s graph.Step) bool { return string(s.Name) == ref.Name }) {
+		return err
+	}
+	told := *wait
+	told.Message += fmt.Sprintf(
+		"; %s is a step of this HTCWorkflow, whose jobs are no HTCJobs: for a file of it write pull: [{from: %[1]s, path: %s}], for a table itemsFrom: {step: %[1]s, path: %[2]s}",
+		ref.Name,
+		ref.Path,
+	)
+	return &told
 }
 
 const reasonNotInArtifact = "NotInArtifact"

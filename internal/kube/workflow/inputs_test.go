@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -96,3 +97,20 @@ func TestWhereStepsPushIsWrittenWithoutTheSpec(t *testing.T) {
 }
 
 func sameProc() *intstr.IntOrString { return new(intstr.FromString(v1alpha1.ProcSame)) }
+
+func TestAJobRefToAStepIsToldToBePulled(t *testing.T) {
+	flow := newWorkflow("one")
+	flow.Spec.Steps[1].Job.Inputs = []v1alpha1.Input{{Name: "x", JobRef: &v1alpha1.JobRef{Name: "a", Path: "out"}}}
+	g, err := graph.New(flow.Spec)
+	require.NoError(t, err)
+	missing := &inputs.Waiting{Reason: inputs.ReasonHTCJobNotFound, Message: "x: there is no HTCJob a in this namespace"}
+	told := noHTCJob(missing, g.Steps, flow.Spec.Steps[1].Job.Inputs[0].JobRef)
+	require.EqualError(
+		t,
+		told,
+		missing.Message+"; a is a step of this HTCWorkflow, whose jobs are no HTCJobs: for a file of it write pull: [{from: a, path: out}], for a table itemsFrom: {step: a, path: out}",
+	)
+	require.Equal(t, missing, noHTCJob(missing, g.Steps, &v1alpha1.JobRef{Name: "other", Path: "out"}))
+	require.NoError(t, noHTCJob(nil, g.Steps, nil))
+	require.Equal(t, v1alpha1.WorkflowKind, stepJob(flow, g, 1).Kind)
+}
