@@ -422,4 +422,16 @@ type Program struct {
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=65536
 	Args []string `json:"args,omitempty"`
+
+	// Workdir is a directory of the container, such as /opt/model, in which the script starts. Inputs are, and outputs are expected, in the script's own
+	// directory all the same; that is where it starts when absent, and the variable outpath has its path beside workdir.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/[A-Za-z0-9._/@+=~-]+$')",message="workdir must be the absolute path of a directory in the image, of letters, digits and . _ / @ + = ~ -, such as /opt/model"
+	Workdir string `json:"workdir,omitempty"`
+
+	// WritableRoot, while true, lets the script change the files of its image, where the site allows that. What it changes is kept in the memory of the
+	// node (some 64 MiB, unless the node says otherwise), is seen by this job alone, and is gone when its script ends.
+	// +optional
+	WritableRoot bool `json:"writableRoot,omitempty"`
 }

@@ -242,6 +242,13 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		operator.ImagePattern,
 		"`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all",
 	)
+	setting.Bool(
+		f,
+		&o.WritableRoot,
+		"allow-writable-root",
+		false,
+		"scripts may have script.writableRoot, for which the execute nodes need overlays in user namespaces, or apptainer as setuid root",
+	)
 	setting.Int(
 		f,
 		&o.MaxQueue,

@@ -102,7 +102,7 @@ func (o Options) Site() (site.Site, error) {
 	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, Program: program, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
-		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
+		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, WritableRoot: o.WritableRoot, TrustCreator: o.TrustCreator,
 		Policy: backend.Policy{
 			Collector:   o.Collector,
 			Schedd:      o.Schedd,

@@ -58,6 +58,7 @@ type Options struct {
 	AllowHTCOpts  []string
 	Attributes    []string
 	AllowImages   []string
+	WritableRoot  bool
 	AllowSchemes  []string
 	MaxQueue      int
 	FactoryAbove  int

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -34,6 +35,9 @@ type Description struct {
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
 	Args          []string // of the script; none: the job's number alone. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
+
+	Workdir      string // a directory of the container in which the script starts; empty: its own
+	WritableRoot bool   // the script may change files of the image, for itself
 
 	// Environment holds variables for the script. They travel in a file that only the job's account can read, because
 	// everybody can see an ad's environment.
@@ -130,6 +134,9 @@ func (d Description) check() error {
 	}
 	if len(strings.Fields(d.Command)) == 0 {
 		return Refusal("command %q: expected the program that runs the script, such as bash", d.Command)
+	}
+	if w := d.Workdir; w != "" && (!pathRE.MatchString(w) || path.Clean(w) != strings.TrimSuffix(w, "/")) {
+		return Refusal("workdir %q: expected a clean path of letters, digits and . _ / : @ + = ~ -, such as /opt/model", w)
 	}
 	if err := oneLine("command", d.Command); err != nil {
 		return err

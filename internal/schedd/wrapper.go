@@ -65,6 +65,8 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("name", d.Tag.Name)
 	set("namespace", d.Tag.Namespace)
 	set("image", image)
+	set("workdir", d.Workdir)
+	set("writable", one(d.WritableRoot))
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
 	set("tells", one(d.CallbackStart))

@@ -103,6 +103,7 @@ main() {
 		[ -z "$archives" ] || unpack
 	fi
 	enclose
+	had=$(directories)
 	[ -z "$checkpoint" ] || place_checkpoint
 	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
@@ -112,6 +113,7 @@ main() {
 	if [ "$rc" = "$checkpoint" ] && save; then
 		exit "$rc"
 	fi
+	tell_dropped
 	bring_back
 	cd "$scratch" || exit 125
 	drop_moved
@@ -197,6 +199,45 @@ keep_ticket() {
 		# shellcheck disable=SC3013 # all shells have it
 		[ ! "$ticket" -nt .htcd/ticket ] || show_ticket
 	done
+}
+
+# directories lists those that the script's directory has, with simple names alone.
+directories() {
+	for f in .htcd/job/*; do
+		case ${f##*/} in
+		*[!A-Za-z0-9._+=@%~-]*) continue ;;
+		esac
+		[ ! -d "$f" ] || [ -h "$f" ] || printf '/%s' "${f##*/}"
+	done
+	printf /
+}
+
+# tell_dropped says which directories of the script are not brought back, as the job names no outputs.
+tell_dropped() {
+	[ -z "$declared" ] && { [ -n "$node" ] || [ -z "$named" ]; } || return 0
+	has=$(directories)
+	IFS=/
+	# shellcheck disable=SC2086 # names of letters
+	set -- $has
+	unset IFS
+	dropped=
+	for f; do
+		[ -n "$f" ] || continue
+		case $had in
+		*"/$f/"*) continue ;;
+		esac
+		while IFS= read -r path; do # what later steps pull
+			[ "$f" != "${path%%/*}" ] || continue 2
+		done <<-end
+			${handed:-}
+		end
+		[ "${#dropped}" -lt 500 ] || {
+			dropped="$dropped and others"
+			break
+		}
+		dropped="$dropped $f"
+	done
+	[ -z "$dropped" ] || echo "htcd: directories are brought back only if spec.outputs names them, and these are dropped:$dropped" >&2
 }
 
 # bring_back moves what the script leaves into HTCondor's directory, where HTCondor and the rest of this wrapper follow names and links
@@ -479,7 +520,8 @@ run() {
 	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
 	# another node. What follows from that HTCondor knows better: no callback then.
 	trap 'ended=1' TERM INT QUIT
-	contained --quiet exec --contain --ipc --pid --bind "$scratch/.htcd/job:$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
+	[ -z "$writable" ] || set -- --writable-tmpfs "$@"
+	contained --quiet exec --contain --ipc --pid --bind "$scratch/.htcd/job:$scratch" --pwd "${workdir:-$scratch}" "$@" </dev/null 8<&- &
 	child=$!
 	exec 7<&-
 
@@ -549,7 +591,8 @@ contained() {
 	fi
 	export_lines <&7
 	exec 7<&-
-	[ -z "$node" ] || export "${prefix}outpath=$scratch" "${prefix}HTC_RESULTS=$scratch/.htcd-results"
+	[ -z "$node$workdir" ] || export "${prefix}outpath=$scratch"
+	[ -z "$node" ] || export "${prefix}HTC_RESULTS=$scratch/.htcd-results"
 	export "${prefix}HTC_RETRY=$retry"
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"

@@ -38,7 +38,7 @@ exec "$@"
 // enterFake leaves the script and its arguments to run in its directory.
 const enterFake = `while :; do
 	case $1 in
-	--quiet | exec | --contain | --ipc | --pid | --nv) shift ;;
+	--quiet | exec | --contain | --ipc | --pid | --nv | --writable-tmpfs) shift ;;
 	--env) export "$2"; shift 2 ;;
 	--bind)
 		case $2 in

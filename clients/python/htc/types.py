@@ -180,6 +180,8 @@ HTCJobSpecScript = TypedDict(
         "image": "str",
         "queue": "int",
         "source": "str",
+        "workdir": "str",
+        "writableRoot": "bool",
     },
     total=False,
 )

@@ -73,6 +73,11 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if job = complete(job, p); job.Spec.Script.Image == "" {
 		return schedd.Description{}, noImage(p)
 	}
+	if job.Spec.Script.WritableRoot && !s.WritableRoot {
+		return schedd.Description{}, schedd.Refusal(
+			"spec.script.writableRoot: the administrator of htcd does not allow it (--allow-writable-root): let the script write to its own directory, /tmp or HOME, or change the image",
+		)
+	}
 	queue := job.Queue()
 	if len(points) > 0 {
 		queue = len(points)
@@ -126,6 +131,8 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
 		Args:             job.Spec.Script.Args,
+		Workdir:          job.Spec.Script.Workdir,
+		WritableRoot:     job.Spec.Script.WritableRoot,
 		Binds:            s.Binds,
 		CallbackURL:      s.CallbackURL,
 		CallbackCA:       s.CallbackCA,

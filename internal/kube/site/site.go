@@ -22,6 +22,7 @@ type Site struct {
 	Program          string   // path of htcd, which goes along with jobs of several nodes
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	Attributes       []string // patterns of further +Attributes
+	WritableRoot     bool     // scripts may have script.writableRoot
 	AllowImages      []string // of schedd.Description; none: every image
 	AllowSchemes     []string // of schedd.Description; none: no URLs
 	TrustCreator     bool     // the annotation with an object's creator is protected, see CreatorOf

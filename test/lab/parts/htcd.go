@@ -46,6 +46,7 @@ func HTCdEnv(w World) []string {
 		fmt.Sprintf("HTCD_ALLOW_REGISTRIES=http://127.0.0.1:%[1]d,http://localhost:%[1]d", w.Ports.Registry),
 		fmt.Sprintf("HTCD_EPHEMERAL_REGISTRIES=http://localhost:%d", w.Ports.Registry),
 		"HTCD_ALLOW_URL_SCHEMES=https,root,davs",
+		"HTCD_ALLOW_WRITABLE_ROOT=true",
 		"HTCD_CONDOR_CONFIG=" + w.Lab.Path("condor", "client.conf"),
 		"HTCD_KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf"),
 		"HTCD_KINIT_SECRET_NAMESPACE=default",
