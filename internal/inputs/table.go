@@ -25,7 +25,9 @@ func (b Bringer) Table(
 	if from.JobRef == nil {
 		in.ConfigMapKeyRef = &from.ConfigMapKeyRef
 	}
-	alone := &v1alpha1.HTCJob{TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
+	alone := &v1alpha1.HTCJob{
+		TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}},
+	}
 	ready, err := b.Resolve(ctx, alone, 1)
 	if err != nil {
 		return nil, "", err

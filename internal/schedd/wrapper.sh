@@ -227,7 +227,10 @@ tell_dropped() {
 		*"/$f/"*) continue ;;
 		esac
 		while IFS= read -r path; do # what later steps pull
-			[ "$f" != "${path%%/*}" ] || continue 2
+			# shellcheck disable=SC2254 # a pattern
+			case $f in
+			${path%%/*}) continue 2 ;;
+			esac
 		done <<-end
 			${handed:-}
 		end

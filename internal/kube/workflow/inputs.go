@@ -108,7 +108,9 @@ func artifactDir(n graph.Node, k int) string {
 
 // withInput returns the job of a step with one input, and the credentials that this may need.
 func withInput(job *v1alpha1.HTCJob, in v1alpha1.Input) *v1alpha1.HTCJob {
-	alone := &v1alpha1.HTCJob{TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
+	alone := &v1alpha1.HTCJob{
+		TypeMeta: job.TypeMeta, ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}},
+	}
 	if in.Artifact != "" {
 		alone.Spec.Credentials = slices.DeleteFunc(
 			slices.Clone(job.Spec.Credentials),
@@ -163,7 +165,8 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 	return inputs.Together(ctx, parts, c.Site.MaxInput)
 }
 
-// noHTCJob adds to an error about an HTCJob that is not there that a step has its name: its jobs are none, and never will be.
+// noHTCJob adds to an error about an HTCJob that is not there that a step has its name: its jobs are none, and never
+// will be.
 func noHTCJob(err error, steps []graph.Step, ref *v1alpha1.JobRef) error {
 	wait, is := errors.AsType[*inputs.Waiting](err)
 	if !is || wait.Reason != inputs.ReasonHTCJobNotFound || ref == nil ||
