@@ -274,9 +274,12 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 			steps[n] = s.Name
 		}
 	}
-	at := map[dagfile.Place][]*dagfile.Node{}
+	at, named := map[dagfile.Place][]*dagfile.Node{}, map[string][]*dagfile.Node{}
 	for _, n := range b.d.Nodes {
 		at[n.Place] = append(at[n.Place], n)
+		for _, name := range namesOf(n) {
+			named[name] = append(named[name], n)
+		}
 		if isFinal(n) {
 			steps[n] = "finally"
 		}
@@ -298,23 +301,18 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 				continue
 			}
 			b.tell(s, configured(text, &throttle))
-		case "ABORT-DAG-ON":
-			b.tell(s, b.abort(s, flow, works))
 		case "CATEGORY":
 			b.tell(s, Line{Verdict: Taken, Words: "MAXJOBS says what becomes of it"})
 		case "MAXJOBS":
 			b.tell(s, b.maxJobs(s, flow, works, &throttle))
-		case "RETRY", "PRIORITY":
-			word, _, _ := strings.Cut(s.Rest, " ")
-			for _, n := range b.d.Nodes {
-				if strings.EqualFold(word, "ALL_NODES") || n.Name == word || strings.HasSuffix(n.Name, "+"+word) ||
-					strings.HasSuffix(n.Name, "/"+word) {
-					l := retryLine(n)
-					if s.Command == "PRIORITY" {
-						l = priorityLine(n)
-					}
-					b.tell(s, l)
-				}
+		case "RETRY", "PRIORITY", "ABORT-DAG-ON":
+			word := strings.Fields(s.Rest)[0]
+			nodes := named[word]
+			if strings.EqualFold(word, "ALL_NODES") {
+				nodes = b.d.Nodes
+			}
+			for _, n := range nodes {
+				b.tell(s, settingLines[s.Command](n))
 			}
 		default: // a node
 			for _, n := range at[s.Place] {
@@ -323,6 +321,17 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		}
 	}
 	return throttle
+}
+
+// namesOf are the names that statements may have for a node: its own, and those in the DAGs that it is spliced from.
+func namesOf(n *dagfile.Node) []string {
+	names := []string{n.Name}
+	for i, c := range n.Name {
+		if c == '+' || c == '/' {
+			names = append(names, n.Name[i+1:])
+		}
+	}
+	return names
 }
 
 func (b *dagBuild) tell(s dagfile.Statement, l Line) {

@@ -84,15 +84,21 @@ func nodeLine(n *dagfile.Node, step string) Line {
 			"DAG in it", Instead: "a step of its own after the others"}
 	}
 	if n.Kind == dagfile.Final {
-		return Line{Verdict: Taken, Words: step}
+		return Line{Verdict: Taken, Words: step + ": it does not change whether the workflow has succeeded, while DAGMan " +
+			"takes the end of the FINAL node for that of the DAG"}
 	}
 	return Line{Verdict: Taken, Words: "step " + step}
+}
+
+// settingLines say what has become of a node's setting.
+var settingLines = map[string]func(*dagfile.Node) Line{
+	"RETRY": retryLine, "PRIORITY": priorityLine, "ABORT-DAG-ON": abortLine,
 }
 
 // retryLine says what has become of a node's retries, which a step may have to some degree.
 func retryLine(n *dagfile.Node) Line {
 	switch {
-	case n.Kind == dagfile.Subdag:
+	case n.Kind == dagfile.Subdag && n.Retries > 0:
 		return Line{Verdict: Cannot, Words: "steps are retried, not several of them together",
 			Instead: "RETRY of the nodes in " + n.Submit}
 	case n.Retries > maxRetries:
@@ -104,7 +110,7 @@ func retryLine(n *dagfile.Node) Line {
 
 func priorityLine(n *dagfile.Node) Line {
 	switch {
-	case n.Kind == dagfile.Subdag:
+	case n.Kind == dagfile.Subdag && n.Priority != 0:
 		return Line{Verdict: Cannot, Words: "steps have priorities, not several of them together",
 			Instead: "PRIORITY of the nodes in " + n.Submit}
 	case n.Priority < -maxPriority || n.Priority > maxPriority:
@@ -112,6 +118,21 @@ func priorityLine(n *dagfile.Node) Line {
 			maxPriority), Instead: "a smaller number"}
 	}
 	return Line{Verdict: Taken, Words: "priority"}
+}
+
+func abortLine(n *dagfile.Node) Line {
+	switch {
+	case n.Abort == nil:
+	case n.Kind == dagfile.Subdag:
+		return Line{Verdict: Cannot, Words: "steps end a workflow, not several of them together",
+			Instead: "ABORT-DAG-ON of the nodes in " + n.Submit}
+	case n.Abort.Code < 1 || n.Abort.Code > 255:
+		return Line{Verdict: Cannot, Words: "abortExitCodes are exit codes of failures, from 1 to 255",
+			Instead: "a script that ends with such a code"}
+	case n.Abort.Return != n.Abort.Code:
+		return Line{Verdict: Taken, Words: "abortExitCodes, abortReturn"}
+	}
+	return Line{Verdict: Taken, Words: "abortExitCodes"}
 }
 
 // What a step may have (api/v1alpha1).

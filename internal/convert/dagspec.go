@@ -118,6 +118,12 @@ func (w *work) retried(n *dagfile.Node) {
 			w.Job.HTCOpts = strings.TrimSpace(w.Job.HTCOpts + fmt.Sprintf("\nretry_until = %d", n.UnlessExit))
 		}
 	}
+	if a := n.Abort; a != nil && a.Code >= 1 && a.Code <= 255 {
+		w.AbortExitCodes = []int32{int32(a.Code)}
+		if a.Return != a.Code {
+			w.AbortReturn = new(int32(a.Return))
+		}
+	}
 	if n.Priority != 0 {
 		p := int32(max(-maxPriority, min(n.Priority, maxPriority))) // #nosec G115 -- as bounded
 		w.Priority = &p

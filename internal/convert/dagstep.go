@@ -141,13 +141,14 @@ func (b *dagBuild) once(s *stepper) {
 // tryRE finds the number of a node's try.
 var tryRE = regexp.MustCompile(`(?i)\$\(RETRY(:[^)]*)?\)`)
 
-// tries says where a job is told how often it was tried.
+// tries says where a job is told how often it was tried, and what is tried again.
 func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
-	if n.Retries == 0 {
-		return
-	}
 	for _, st := range s.out.Statements {
-		if tryRE.MatchString(st.Value) {
+		if st.Kind == submitfile.Queue && s.jobsAt(st.Position) != "one job" {
+			s.say(st, Line{Verdict: Taken, Words: "a job that fails is tried again by itself, and the others go on, " +
+				"while DAGMan removes them and runs all of the node again"})
+		}
+		if n.Retries > 0 && tryRE.MatchString(st.Value) {
 			s.say(st, Line{Verdict: Taken, Words: "$(RETRY) stays 0 when a job is tried again",
 				Instead: "let the program read the number of its try from the variable HTC_RETRY"})
 		}

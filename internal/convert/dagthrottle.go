@@ -3,6 +3,7 @@ package convert
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,12 @@ func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flo
 		if n.Category == category && n.Kind == dagfile.Job && !n.Noop && !n.Done {
 			nodes = append(nodes, n)
 		}
+	}
+	if slices.ContainsFunc(d.Nodes, func(n *dagfile.Node) bool {
+		return n.Category == category && n.Kind == dagfile.Subdag && !n.Done
+	}) {
+		return Line{Verdict: Cannot, Words: "steps have limits, not several of them together as one DAG",
+			Instead: "CATEGORY and MAXJOBS of the nodes in the files of SUBDAG"}
 	}
 	if len(nodes) == 0 {
 		return Line{Verdict: Moot, Words: "no node of this category runs"}

@@ -77,6 +77,7 @@ type Node struct {
 	// Retries is how often the node runs again when it has failed, unless its exit code is UnlessExit, if that is not
 	// 0.
 	Retries, UnlessExit int
+	Abort               *Abort
 	Priority            int
 	Category            string
 
@@ -88,6 +89,9 @@ type Node struct {
 
 // Job is what $(JOB) stands for: the node's name in its own DAG.
 func (n *Node) Job() string { return n.Name[n.prefix:] }
+
+// Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too.
+type Abort struct{ Code, Return int }
 
 // Var is a variable of a node's submit description, or with a name that begins with "My." an attribute of its jobs.
 type Var struct {

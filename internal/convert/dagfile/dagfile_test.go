@@ -41,6 +41,7 @@ func show(d *DAG, err error) string {
 			{n.Done, "done"},
 			{n.Retries > 0, fmt.Sprintf("retries %d", n.Retries)},
 			{n.UnlessExit != 0, fmt.Sprintf("unless %d", n.UnlessExit)},
+			{n.Abort != nil, fmt.Sprintf("abort %v", n.Abort)},
 			{n.Priority != 0, fmt.Sprintf("priority %d", n.Priority)},
 			{n.Category != "", "category " + n.Category},
 		} {

@@ -117,6 +117,12 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 		var category string
 		category, err = w.next("the category")
 		set = func(node *Node) { node.Category = category }
+	case "ABORT-DAG-ON":
+		var a Abort
+		if a, err = abort(w); err == nil {
+			set = func(node *Node) { node.Abort = &a }
+		}
+		allowed = ""
 	case "DONE":
 		// DAGMan only warns that others cannot be done.
 		allowed = ""
@@ -144,10 +150,6 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 func checked(command, name string, w *words) error {
 	var err error
 	switch command {
-	case "ABORT-DAG-ON":
-		if _, err = w.number("the exit code", math.MinInt32, math.MaxInt32); err == nil && w.option("RETURN") {
-			_, err = w.number("the value after RETURN", 0, 255)
-		}
 	case "PRE_SKIP":
 		_, err = w.number("the exit code", math.MinInt32, math.MaxInt32)
 	case "TOLERANCE":
@@ -162,6 +164,16 @@ func checked(command, name string, w *words) error {
 		}
 	}
 	return err
+}
+
+func abort(w *words) (a Abort, err error) {
+	if a.Code, err = w.number("the exit code", math.MinInt32, math.MaxInt32); err != nil {
+		return a, err
+	}
+	if a.Return = a.Code; w.option("RETURN") {
+		a.Return, err = w.number("the value after RETURN", 0, 255)
+	}
+	return a, err
 }
 
 func retry(w *words) (func(*Node), error) {

@@ -173,8 +173,12 @@ func class(n *dagfile.Node) string {
 		vars = append(vars, fmt.Sprint(strings.ToLower(v.Name), v.Append))
 	}
 	slices.Sort(vars)
-	return fmt.Sprintf("%q %q %p %d %d %d %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, n.Priority,
-		n.Category, vars)
+	var abort dagfile.Abort
+	if n.Abort != nil {
+		abort = *n.Abort
+	}
+	return fmt.Sprintf("%q %q %p %d %d %d %v %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, abort,
+		n.Priority, n.Category, vars)
 }
 
 // groups are nodes of one class with the same nodes before and after them, each step's together, in the order of the
