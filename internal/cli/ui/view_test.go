@@ -287,6 +287,40 @@ func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {
 	require.Equal(t, []int{0, 0, 1, 2}, columns(g))
 }
 
+func TestTheNodesOfAGraphAreDrawnWithTheirEdges(t *testing.T) {
+	name := v1alpha1.NodeName(strings.Repeat("n", 30) + "_001")
+	spec := v1alpha1.HTCWorkflowSpec{
+		Steps: []v1alpha1.Step{{StepWork: v1alpha1.StepWork{Name: "fit"}}},
+		Graph: &v1alpha1.Graph{
+			Nodes: []v1alpha1.GraphNode{{Name: "a", Step: "fit"}, {Name: name, Step: "fit"}, {Name: "c", Step: "fit"}},
+			Edges: []v1alpha1.GraphEdge{
+				{Parents: []v1alpha1.NodeName{"a"}, Children: []v1alpha1.NodeName{name}},
+				{Parents: []v1alpha1.NodeName{"a"}, Children: []v1alpha1.NodeName{"c"}, Outcome: v1alpha1.OutcomeAny},
+			},
+		},
+	}
+	g, err := graph.New(spec)
+	require.NoError(t, err)
+	nodes := listedNodes(spec, g)
+	require.Len(t, nodes, 3)
+	states := map[string]aggregate.NodeState{"a": aggregate.NodeFailed}
+	d := drawNodes(ref{workflows, "ns", "w"}, g, nodes, states, "c")
+	require.Equal(t, aggregate.NodeFailed, d.Spots[0].Look.State)
+	require.Equal(t, aggregate.NodeWaiting, d.Spots[2].Look.State)
+	require.Equal(t, "/htcworkflow/ns/w?step=fit&node=c#one", d.Spots[2].Link)
+	require.Equal(t, "nnnnnnnnn…nnnn_001", d.Spots[1].Label)
+	require.Less(t, d.Spots[0].X, d.Spots[2].X)
+	require.Len(t, d.Lines, 2)
+	for _, l := range d.Lines {
+		require.Equal(t, l.To == "2", l.Near, "an edge of the node that is shown")
+		require.Equal(t, l.To == "2", l.Weak)
+	}
+	spec.Graph.EdgesFrom = []v1alpha1.ItemsFrom{{ConfigMapKeyRef: v1alpha1.KeyRef{Name: "t", Key: "k"}}}
+	g, err = graph.New(spec)
+	require.NoError(t, err)
+	require.Empty(t, listedNodes(spec, g), "tables are not read")
+}
+
 func TestSequencesAreRowsOfTheirSteps(t *testing.T) {
 	f := workflowFacts{
 		flow:    hostileWorkflow(),

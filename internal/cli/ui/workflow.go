@@ -27,6 +27,7 @@ type workflowView struct {
 	Conditions []told
 	Events     []happening
 	Graph      *drawing // nil: the steps are no graph, and a condition says why
+	Listed     *nodesDrawing
 	Grid       grid
 	Failures   []failure
 	More       int
@@ -54,7 +55,9 @@ type workflowFacts struct {
 	attempt int // 0: none was sent
 	from    int // the first sequence in the grid
 	step    string
-	which   *int // sequence of the nodes that are shown; nil: all of them
+	node    string                         // of spec.graph; "": all of the step
+	states  map[string]aggregate.NodeState // of those
+	which   *int                           // sequence of the nodes that are shown; nil: all of them
 	cells   map[place]aggregate.NodeState
 	failed  []aggregate.Node
 	nodes   []aggregate.Node // of the step, and of that sequence
@@ -77,6 +80,8 @@ func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Valu
 		attempt: numberIn(q, "attempt", 0),
 		from:    numberIn(q, "from", 0),
 		step:    q.Get("step"),
+		node:    q.Get("node"),
+		states:  map[string]aggregate.NodeState{},
 		cells:   map[place]aggregate.NodeState{},
 	}
 	if n := numberIn(q, "sequence", -1); n >= 0 {
@@ -124,10 +129,14 @@ func (f *workflowFacts) take(n aggregate.Node) {
 			f.cells[at] = n.State
 		}
 	}
+	if n.Name != "" {
+		f.states[n.Name] = n.State
+	}
 	if n.State == aggregate.NodeFailed && len(f.failed) < mostFailures {
 		f.failed = append(f.failed, n)
 	}
-	wanted := f.step != "" && n.Step == f.step && (f.which == nil || n.Sequence != nil && *n.Sequence == *f.which)
+	wanted := f.step != "" && n.Step == f.step && (f.which == nil || n.Sequence != nil && *n.Sequence == *f.which) &&
+		(f.node == "" || n.Name == f.node)
 	if wanted && len(f.nodes) < mostNodes {
 		f.nodes = append(f.nodes, n)
 	}
@@ -153,6 +162,10 @@ func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	}
 	drawn := draw(r, g, s.Steps)
 	v.Graph = &drawn
+	if nodes := listedNodes(w.Spec, g); nodes != nil {
+		listed := drawNodes(r, g, nodes, f.states, f.node)
+		v.Listed = &listed
+	}
 	v.Grid = gridOfSequences(r, g, f, max(w.Sequences(), int(s.Sequences.Total)))
 	for _, n := range f.failed {
 		v.Failures = append(v.Failures, failureOfNode(r, g, f.attempt, n))

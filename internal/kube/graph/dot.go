@@ -16,8 +16,8 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n  node [shape=box, style=filled, fillcolor=white, fontname=sans];\n", quote(name))
-	if n := len(g.parents); n > 0 && n <= mostDrawn {
-		g.drawNodes(&b)
+	if nodes := g.Drawn(); nodes != nil {
+		g.drawNodes(&b, nodes)
 		return b.String()
 	}
 	totals := g.Totals(sequences)
@@ -51,9 +51,16 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 // mostDrawn is how many nodes of spec.graph are drawn one by one.
 const mostDrawn = 1000
 
+// Drawn returns the nodes of spec.graph, if they have been read and are so few that each can be drawn.
+func (g *Graph) Drawn() []Node {
+	if n := len(g.parents); n == 0 || n > mostDrawn {
+		return nil
+	}
+	return g.listed()
+}
+
 // drawNodes draws those of spec.graph in place of the steps.
-func (g *Graph) drawNodes(b *strings.Builder) {
-	nodes := g.listed()
+func (g *Graph) drawNodes(b *strings.Builder, nodes []Node) {
 	for i, n := range nodes {
 		fmt.Fprintf(b, "  n%d [label=%s];\n", i, quote(n.Name+"\n"+string(g.Steps[n.Step].Name)))
 	}

@@ -241,10 +241,22 @@ function walk(event) {
   grid.all[to].focus();
 }
 
+// near marks the edges of the node that is pointed at, or that has the focus.
+function near(event) {
+  const node = event.target.closest('.graph a[data-node]');
+  if (!node) return;
+  const svg = node.closest('svg');
+  svg.querySelectorAll('.near').forEach((edge) => edge.classList.remove('near'));
+  const n = node.dataset.node;
+  svg.querySelectorAll(`[data-from="${n}"], [data-to~="${n}"]`).forEach((edge) => edge.classList.add('near'));
+}
+
 function detail(main) {
   const grids = () => main.querySelectorAll('.cells').forEach(draw);
   grids();
   main.addEventListener('keydown', walk);
+  main.addEventListener('mouseover', near);
+  main.addEventListener('focusin', near);
   const morph = (html) => {
     const fresh = document.createElement('div');
     fresh.append(parse(html));
