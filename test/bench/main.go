@@ -136,6 +136,7 @@ var rows = []row{
 	{"requests", 200, true, requests},
 	{"output", 1000, true, outputs},
 	{"workflow", 1000, true, workflow},
+	{"graph", 1000, true, listedGraph},
 	{"nodes", 100_000, true, manyNodes},
 	{"factory", 100_000, true, factory},
 	{"made", 500, true, made},

@@ -26,7 +26,7 @@ func workflow(ctx context.Context, p *place, n int) (figures []figure, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	if _, err := p.byDAGMan(ctx, 2); err != nil { // the image is unpacked once
+	if _, err := p.byDAGMan(ctx, pairs(2)); err != nil { // the image is unpacked once
 		return nil, err
 	}
 	var ours, floor []time.Duration
@@ -40,7 +40,7 @@ func workflow(ctx context.Context, p *place, n int) (figures []figure, err error
 		if err != nil {
 			return nil, err
 		}
-		raw, err := p.byDAGMan(ctx, n)
+		raw, err := p.byDAGMan(ctx, pairs(n))
 		if err != nil {
 			return nil, err
 		}
@@ -115,9 +115,14 @@ type course struct {
 
 // byWorkflow creates a workflow and waits until it has succeeded and its output has been fetched.
 func (p *place) byWorkflow(ctx context.Context, name string, n int) (course, error) {
-	return p.watched(ctx, twoSteps(name, n, ""), func(w *v1alpha1.HTCWorkflow, c course) (bool, error) {
+	return p.succeeded(ctx, twoSteps(name, n, ""))
+}
+
+// succeeded creates a workflow and waits until it has succeeded and its output has been fetched.
+func (p *place) succeeded(ctx context.Context, w *v1alpha1.HTCWorkflow) (course, error) {
+	return p.watched(ctx, w, func(w *v1alpha1.HTCWorkflow, c course) (bool, error) {
 		if w.Status.Phase.Terminal() && w.Status.Phase != v1alpha1.PhaseSucceeded {
-			return false, fmt.Errorf("%s is %s: %+v", name, w.Status.Phase, w.Status.Nodes)
+			return false, fmt.Errorf("%s is %s: %+v", w.Name, w.Status.Phase, w.Status.Nodes)
 		}
 		return c.fetched > 0, nil
 	})
@@ -195,19 +200,8 @@ func (p *place) inContainer() string {
 	)
 }
 
-// byDAGMan sends the same DAG by hand and waits until it has left the queue.
-func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
-	dir, err := p.dir("robot", "dag")
-	if err != nil {
-		return 0, err
-	}
-	files := map[string]string{
-		"node.sh": p.inContainer(),
-		"script":  "echo done\n",
-		"node.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
-			"output = $(n).out\nerror = $(n).err\nnotification = Never\nqueue\n",
-		"flow.config": "DAGMAN_USER_LOG_SCAN_INTERVAL = 1\nDAGMAN_QUEUE_UPDATE_INTERVAL = 5\nDAGMAN_SUBMIT_DEPTH_FIRST = True\n",
-	}
+// pairs is the DAG file of sequences of two steps.
+func pairs(n int) string {
 	var b strings.Builder
 	for i := n/2 - 1; i >= 0; i-- {
 		fmt.Fprintf(
@@ -223,7 +217,23 @@ func (p *place) byDAGMan(ctx context.Context, n int) (time.Duration, error) {
 			i,
 		)
 	}
-	files["flow.dag"] = b.String()
+	return b.String()
+}
+
+// byDAGMan sends a DAG by hand and waits until it has left the queue.
+func (p *place) byDAGMan(ctx context.Context, dag string) (time.Duration, error) {
+	dir, err := p.dir("robot", "dag")
+	if err != nil {
+		return 0, err
+	}
+	files := map[string]string{
+		"node.sh": p.inContainer(),
+		"script":  "echo done\n",
+		"node.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
+			"output = $(n).out\nerror = $(n).err\nnotification = Never\nqueue\n",
+		"flow.config": "DAGMAN_USER_LOG_SCAN_INTERVAL = 1\nDAGMAN_QUEUE_UPDATE_INTERVAL = 5\nDAGMAN_SUBMIT_DEPTH_FIRST = True\n",
+	}
+	files["flow.dag"] = dag
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			return 0, err
