@@ -119,9 +119,9 @@ func (w *work) retried(n *dagfile.Node) {
 		}
 	}
 	if a := n.Abort; a != nil && a.Code >= 1 && a.Code <= 255 {
-		w.AbortExitCodes = []int32{int32(a.Code)}
+		w.AbortExitCodes = []int32{int32(a.Code)} // #nosec G115 -- as bounded
 		if a.Return != a.Code {
-			w.AbortReturn = new(int32(a.Return))
+			w.AbortReturn = new(int32(a.Return)) // #nosec G115 -- from 0 to 255
 		}
 	}
 	if n.Priority != 0 {

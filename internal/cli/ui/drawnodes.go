@@ -64,7 +64,13 @@ func listedNodes(spec v1alpha1.HTCWorkflowSpec, g *graph.Graph) []graph.Node {
 }
 
 // drawNodes places nodes in columns, each to the right of those that it needs.
-func drawNodes(r ref, g *graph.Graph, nodes []graph.Node, states map[string]aggregate.NodeState, current string) nodesDrawing {
+func drawNodes(
+	r ref,
+	g *graph.Graph,
+	nodes []graph.Node,
+	states map[string]aggregate.NodeState,
+	current string,
+) nodesDrawing {
 	parents := make([][]int, len(nodes))
 	for i, n := range nodes {
 		parents[i] = slices.Concat(n.Parents, n.Ended)
@@ -78,7 +84,8 @@ func drawNodes(r ref, g *graph.Graph, nodes []graph.Node, states map[string]aggr
 		if !known {
 			state = aggregate.NodeWaiting
 		}
-		s := spot{X: x(spots[i]), Y: middle(spots[i]) - spotHeight/2, Name: n.Name, Label: middled(n.Name, mostSpotLabel), Look: lookOf(state)}
+		s := spot{X: x(spots[i]), Y: middle(spots[i]) - spotHeight/2, Name: n.Name, Look: lookOf(state)}
+		s.Label = middled(n.Name, mostSpotLabel)
 		s.Link = linkTo(r) + "?step=" + string(g.Steps[n.Step].Name) + "&node=" + url.QueryEscape(n.Name) + "#one"
 		s.Current = current == n.Name
 		d.Spots = append(d.Spots, s)
