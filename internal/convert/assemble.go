@@ -142,7 +142,15 @@ func (a *assembly) lose(why, instead string, names ...string) {
 		Instead: instead})
 }
 
-const tooLarge = "push it to a registry and name it in spec.inputs as artifact, or give its URL (docs/data.md)"
+// fileInstead is what to do about a file that cannot be had.
+func fileInstead(err error) string {
+	if large := noRoom(""); errors.As(err, &large) {
+		return "push it to a registry and name it in spec.inputs as artifact, or give its URL (docs/data.md)"
+	}
+	return missingInstead
+}
+
+const missingInstead = "the file, at the place where the conversion runs"
 
 // systemRE matches programs that every machine has: not this one's are meant.
 var systemRE = regexp.MustCompile(`^/(usr/)?s?bin/`)
@@ -165,7 +173,7 @@ func (a *assembly) program() string {
 	}
 	in, err := a.file(s.Executable, "executable")
 	if err != nil {
-		a.lose(err.Error(), tooLarge+", and write transfer_executable = false", "executable")
+		a.lose(err.Error(), fileInstead(err)+"; transfer_executable = false if the image has it", "executable")
 		return quote("./" + path.Base(s.Executable))
 	}
 	target := path.Base(s.Executable)
@@ -260,7 +268,7 @@ func (a *assembly) inputs() {
 			w := wanted{source: source, target: target}
 			name, err := a.stage(w, len(sources[target]) > 1, wants[w] == len(a.g.parts))
 			if err != nil {
-				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
+				a.lose(err.Error(), fileInstead(err), "transfer_input_files", "input")
 				continue
 			}
 			staged[w] = name

@@ -79,10 +79,10 @@ var rules = map[string]rule{
 	"transfer_checkpoint_files": checkpointFiles,
 	"checkpoint_destination": cannot("checkpoints are kept in the schedd's spool",
 		"transfer_checkpoint_files alone"),
-	"machine_count": machineCount,
-	"node_count":    machineCount,
-	"notify_user": cannot("mail goes to the owner of the pool's account",
-		"htcd submit --watch, in a script that sends the mail"),
+	"machine_count":                         machineCount,
+	"node_count":                            machineCount,
+	"notify_user":                           notifyUser,
+	"delegate_job_gsi_credentials_lifetime": moot("jobs have the proxy of the Secret, for as long as that lasts"),
 	"accounting_group_user": cannot("jobs run as the pool's account",
 		"accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
 	"container_target_dir": cannot("htcd chooses the directory in the container", "relative paths in the program"),
@@ -111,7 +111,7 @@ var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_
 // user's.
 var others = regexp.MustCompile(`^(` +
 	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|` +
-	`cuda_version|dagman_.*|deferral_.*|delegate_job_gsi_credentials_lifetime|docker_.*|` +
+	`cuda_version|dagman_.*|deferral_.*|docker_.*|` +
 	`container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|encrypt_.*|` +
 	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
 	`hold_kill_sig|image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
@@ -165,9 +165,19 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 	}
 }
 
-// calls says what is lost if an expression calls a function that htcd does not let the schedd evaluate.
+// expressions are the commands of which condor_submit requires one, as it does of every attribute.
+var expressions = []string{"requirements", "rank", "preferences", "retry_until", "concurrency_limits_expr",
+	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove"}
+
+// calls says what is lost if an expression calls a function that htcd does not let the schedd evaluate. Where there
+// must be an expression, it says if there is none.
 func (v *view) calls(value string, by *submitfile.Statement) bool {
 	x, err := classad.ParseExpr(value)
+	if err != nil && (by.Kind == submitfile.Attribute || slices.Contains(expressions, strings.ToLower(by.Name))) {
+		v.refuse(by, fmt.Sprintf("condor_submit refuses %q, which is no ClassAd expression: %s", value, err),
+			`an expression, with texts in straight double quotes ("...") and comments on lines of their own`)
+		return false
+	}
 	if err != nil {
 		return true // a word, or a mistake that htcd names
 	}
@@ -578,6 +588,16 @@ func notification(v *view, value string, by *submitfile.Statement) {
 		return
 	}
 	v.option("notification", strings.ToLower(value), by)
+}
+
+// notifyUser counts if mail is sent at all, which is not the default.
+func notifyUser(v *view, _ string, by *submitfile.Statement) {
+	if when, _ := v.value("notification"); when == "" || strings.EqualFold(when, "never") {
+		v.say(by, Moot, "no mail is sent unless notification asks for it", "", "")
+		return
+	}
+	v.say(by, Cannot, "mail goes to the owner of the pool's account",
+		"htcd submit --watch, in a script that sends the mail", "")
 }
 
 func transferStream(v *view, value string, by *submitfile.Statement) {

@@ -305,6 +305,8 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 		return Line{Verdict: Taken}
 	case s.After:
 		return Line{Verdict: Moot, Words: "nothing is queued after it"}
+	case len(c.out.Clusters) == 0:
+		return Line{Verdict: Moot, Words: "no job is known that has it"}
 	case s.Used:
 		return Line{Verdict: Taken, Words: "a macro, whose value stands where it is used"}
 	case later:

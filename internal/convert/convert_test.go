@@ -151,6 +151,12 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 		"no job": {"executable = p.sh\nqueue 0\n",
 			"cannot: there is no queue statement that makes a job"},
 		"no executable": {"arguments = x\nqueue\n", "cannot: there is no executable"},
+		"quotes of a word processor": {"executable = p.sh\n+Length = “short”\nqueue\n",
+			"cannot: condor_submit refuses \"“short”\", which is no ClassAd expression"},
+		"a comment behind an expression": {"executable = p.sh\nperiodic_remove = false # never\nqueue\n",
+			"cannot: condor_submit refuses \"false # never\""},
+		"a table without a name": {"executable = p.sh\nqueue x from $(table)\n",
+			"job.sub:1: executable = p.sh\n    moot: no job is known that has it"},
 		"what condor_submit refuses": {"executable = p.sh\nfoo\nqueue\n",
 			"job.sub:2: foo\n    cannot: expected COMMAND = VALUE"},
 		"a program's output": {"executable = p.sh\nqueue x from seq 3 |\n",
@@ -179,6 +185,31 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 	}
 }
 
+func TestMailIsLostWhereItIsAskedFor(t *testing.T) {
+	for asks, want := range map[string]string{
+		"": "moot: no mail is sent", "notification = Never\n": "moot: no mail is sent",
+		"notification = Error\n": "cannot: mail goes to the owner",
+	} {
+		said, _ := lines(t, asks+"executable = p.sh\nnotify_user = a@b\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.Contains(t, said, "notify_user = a@b\n    "+want)
+	}
+}
+
+func TestAMissingFileIsNamedAsInTheSubmitFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("list", nil, 0o600))
+	r, err := convert.Submit("job.sub", []byte("universe = parallel\nmachine_count = 2\nexecutable = list/run\n"+
+		"input = in.$(Node)\ntransfer_input_files = list/part\nqueue\n"),
+		convert.Here(nil, false), convert.Options{Image: "a"})
+	require.NoError(t, err)
+	var said bytes.Buffer
+	convert.WriteTable(&said, r.Lines, true)
+	const instead = "instead: the file, at the place where the conversion runs"
+	require.Contains(t, said.String(), "cannot: there is no list/run; "+instead+"; transfer_executable = false if")
+	require.Contains(t, said.String(), "cannot: there is no in.$(Node); "+instead)
+	require.Contains(t, said.String(), "cannot: there is no list/part; "+instead)
+}
+
 func TestWhatIsLostIsSaid(t *testing.T) {
 	large := fstest.MapFS{"big": {Data: make([]byte, 1<<20+1)}}
 	for name, c := range map[string]struct{ text, want string }{
@@ -190,7 +221,10 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		"a failure as a checkpoint": {"checkpoint_exit_code = 1", "cannot: a checkpoint cannot have the return code 1"},
 		"an eviction":               {"when_to_transfer_output = ON_EXIT_OR_EVICT", "cannot: of an eviction nothing is kept"},
 		"a checkpoint elsewhere":    {"checkpoint_destination = file:///x", "cannot: checkpoints are kept in the schedd's spool"},
-		"mail":                      {"notify_user = a@b", "cannot: mail goes to the owner"},
+		"a file of the node": {"transfer_input_files = file:///farm/x",
+			"cannot: file:///farm/x is a file of the execute node"},
+		"a URL with a fragment": {"transfer_input_files = http://farm/hay#2",
+			"cannot: http://farm/hay#2 is no URL of letters"},
 		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
 		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},

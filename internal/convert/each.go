@@ -39,7 +39,7 @@ func (a *assembly) each() bool {
 		case a.same(at):
 			name, err := a.stage(first, false, true)
 			if err != nil {
-				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
+				a.lose(err.Error(), fileInstead(err), "transfer_input_files", "input")
 				continue
 			}
 			a.put(quote(name), first.target)
@@ -96,7 +96,7 @@ func (a *assembly) varying(at int) v1alpha1.Input {
 	}
 	keys, ref, err := a.c.bundles.files(sources)
 	if err != nil {
-		a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
+		a.lose(err.Error(), fileInstead(err), "transfer_input_files", "input")
 		return v1alpha1.Input{ConfigMapKeyRef: &v1alpha1.KeyRef{}}
 	}
 	ref.Key = a.text(name, path.Base(marked), func(i int) string { return keys[sources[i]] })

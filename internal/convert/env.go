@@ -1,12 +1,14 @@
 package convert
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
@@ -65,8 +67,17 @@ func glob(pattern string) ([]string, error) {
 	return found, err
 }
 
-func size(path string) (int64, error) {
+// stat calls what would lie below a file missing, too.
+func stat(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, fs.ErrNotExist
+	}
+	return info, err
+}
+
+func size(path string) (int64, error) {
+	info, err := stat(path)
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +85,7 @@ func size(path string) (int64, error) {
 }
 
 func list(path string) (files []string, dir bool, err error) {
-	info, err := os.Stat(path)
+	info, err := stat(path)
 	if err != nil || !info.IsDir() {
 		return nil, false, err
 	}

@@ -47,7 +47,7 @@ func (l Line) String() string {
 	default:
 		s += "; to do: " + l.Instead
 	}
-	return s
+	return strings.ReplaceAll(s, submitfile.Node, "$(Node)")
 }
 
 // WriteTable writes what has become of each line; with all false, only of those about which there is something to do or

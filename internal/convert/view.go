@@ -158,8 +158,8 @@ func (v *view) parts() parts {
 	p.lands = lands
 	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
-		p.inputs = append(p.inputs, wanted{source: v.c.join(dir, value), target: p.stdin})
 		v.say(by, Taken, "", "", "spec.inputs")
+		p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, value)...)
 	}
 	if value, by := v.value("transfer_input_files", "transferinputfiles", "transfer_input"); by != nil {
 		v.say(by, Taken, "", "", "spec.inputs")
@@ -292,9 +292,31 @@ func (c *converter) join(dir, file string) string {
 
 var urlRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
 
+// inputURL matches what the API takes, items and numbers filled in.
+var inputURL = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*` +
+	`/[A-Za-z0-9._~%+=@:!*/-]*([?][A-Za-z0-9._~%+=@:!*/?&-]*)?$`)
+
+// fetches says what is lost of a URL that the API refuses.
+func (c *converter) fetches(by *submitfile.Statement, url string) bool {
+	switch {
+	case strings.HasPrefix(url, "file:"):
+		c.say(by, Line{Verdict: Cannot, Words: url + " is a file of the execute node",
+			Instead: "its path in the program, if the container has it there"})
+	case !inputURL.MatchString(url):
+		c.say(by, Line{Verdict: Cannot, Words: url + " is no URL of letters, digits and _ . ~ % + = @ : ! * - /, " +
+			"perhaps with a query (?), and without a password", Instead: "other characters as %XX"})
+	default:
+		return true
+	}
+	return false
+}
+
 // wants is what a job gets for one name of transfer_input_files.
 func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source string) []wanted {
 	if urlRE.MatchString(source) {
+		if !quiet && !c.fetches(by, source) {
+			return nil
+		}
 		return []wanted{{source: source, target: path.Base(strings.SplitN(source, "?", 2)[0])}}
 	}
 	at := c.join(dir, source)
@@ -309,7 +331,7 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("there is no " + at)
 		}
-		c.say(by, Line{Verdict: Cannot, Words: err.Error(), Instead: "the file, at the place where the conversion runs"})
+		c.say(by, Line{Verdict: Cannot, Words: err.Error(), Instead: missingInstead})
 		return nil
 	}
 	if !isDir {
