@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -49,7 +51,83 @@ func kubeconfigOf(t *testing.T, client kubernetes.Interface, namespace, account 
 	return file
 }
 
-// A program with the rights of examples/sync-secret/cronjob.yaml keeps a Secret equal to a token that is renewed.
+// vomsProxy installs deploy/components/voms-proxy as docs/data.md says, and returns its CronJob.
+func vomsProxy(t *testing.T, running *lab.Lab, namespace string) batchv1.CronJob {
+	t.Helper()
+	dir := t.TempDir()
+	component, err := filepath.Abs("../../deploy/components/voms-proxy")
+	require.NoError(t, err)
+	component, err = filepath.Rel(dir, component)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"),
+		fmt.Appendf(nil, "namespace: %s\ncomponents: [%s]\n", namespace, component), 0o600))
+	out, err := running.Run(t.Context(), "kubectl", "apply", "-k", dir)
+	require.NoError(t, err, out)
+	out, err = running.Run(t.Context(), "kubectl", "get", "-n", namespace, "cronjob", "voms-proxy", "-o", "json")
+	require.NoError(t, err)
+	var job batchv1.CronJob
+	require.NoError(t, json.Unmarshal([]byte(out), &job))
+	return job
+}
+
+// authority makes a certificate of a robot and its authority's, with modes as in a Pod whose fsGroup is the robot's.
+const authority = `set -e; cd $1; mkdir certificate key proxy ca
+openssl req -x509 -newkey rsa:2048 -nodes -subj /O=Lab/CN=CA -keyout ca.key -out ca.pem
+openssl req -newkey rsa:2048 -nodes -subj /O=Lab/CN=robot -keyout certificate/userkey.pem -out csr
+openssl x509 -req -in csr -CA ca.pem -CAkey ca.key -CAcreateserial -out certificate/usercert.pem
+cp ca.pem ca/$(openssl x509 -in ca.pem -noout -hash).0
+chown root:robot certificate/*; chmod 440 certificate/*; chown robot key proxy`
+
+// The commands of deploy/components/voms-proxy make a proxy and renew it. The lab has no VOMS server: voms-proxy-fake
+// stands for voms-proxy-init where it would ask one.
+func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
+	t.Parallel()
+	namespace := trial.Namespace(t)
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	running, err := lab.Find()
+	require.NoError(t, err)
+	job := vomsProxy(t, running, namespace)
+	pod := job.Spec.JobTemplate.Spec.Template.Spec
+	kubeconfig := kubeconfigOf(t, client, namespace, pod.ServiceAccountName)
+	dir := running.Path("voms-" + namespace)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	_, err = running.RunAs(t.Context(), "root", "sh", "-c", authority, "sh", dir)
+	require.NoError(t, err)
+
+	renew := func(from, to string) (secret string) {
+		require.Contains(t, pod.InitContainers[0].Args[0], from)
+		script := strings.ReplaceAll(pod.InitContainers[0].Args[0], from, to)
+		for _, mount := range pod.InitContainers[0].VolumeMounts {
+			script = strings.ReplaceAll(script, mount.MountPath+"/", dir+mount.MountPath+"/")
+		}
+		_, err := running.RunAs(t.Context(), "robot", "env", "X509_CERT_DIR="+dir+"/ca", "VOMS=owls", "sh", "-ec", script)
+		require.NoError(t, err)
+		command := append([]string{"--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:]...)
+		command[len(command)-1] = dir + command[len(command)-1]
+		words, err := exec.CommandContext(t.Context(), running.Path("htcd", "bin", "htcd"),
+			append([]string{"sync-secret"}, command...)...).CombinedOutput()
+		require.NoError(t, err, "%s", words)
+		kept, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "true", kept.Labels["htc.cern.ch/jobs"])
+		made, err := os.ReadFile(filepath.Join(dir, "proxy", "x509up"))
+		require.NoError(t, err)
+		require.Equal(t, string(made), string(kept.Data["x509up"]))
+		return string(made)
+	}
+	first := renew(`--voms "$VOMS" `, "")
+	renewed := renew(`voms-proxy-init --voms "$VOMS" --valid 24:00`, `voms-proxy-fake -voms "$VOMS" -fqan /owls `+
+		`-uri voms.lab:15000 -hours 48 -hostcert /certificate/usercert.pem -hostkey /key/userkey.pem`)
+	require.NotEqual(t, first, renewed)
+	info, err := running.RunAs(t.Context(), "robot", "env", "X509_CERT_DIR="+dir+"/ca",
+		"voms-proxy-info", "--dont-verify-ac", "--vo", "--file", dir+"/proxy/x509up")
+	require.NoError(t, err)
+	require.Equal(t, "owls\n", info)
+}
+
+// A program with the rights of deploy/components/voms-proxy keeps a Secret equal to a token that is renewed.
 func TestASecretIsKeptEqualToAFile(t *testing.T) {
 	t.Parallel()
 	namespace := trial.Namespace(t)
@@ -57,12 +135,8 @@ func TestASecretIsKeptEqualToAFile(t *testing.T) {
 	require.NoError(t, err)
 	running, err := lab.Find()
 	require.NoError(t, err)
-	manifest, err := filepath.Abs("../../examples/sync-secret/cronjob.yaml")
-	require.NoError(t, err)
-	out, err := running.Run(t.Context(), "kubectl", "apply", "-n", namespace, "-f", manifest)
-	require.NoError(t, err, out)
-	require.Contains(t, out, "cronjob.batch/sync-secret created")
-	kubeconfig := kubeconfigOf(t, client, namespace, "sync-secret")
+	vomsProxy(t, running, namespace)
+	kubeconfig := kubeconfigOf(t, client, namespace, "voms-proxy")
 
 	file := filepath.Join(t.TempDir(), "token")
 	renew := func(end time.Time) string {
@@ -73,13 +147,13 @@ func TestASecretIsKeptEqualToAFile(t *testing.T) {
 		return text
 	}
 	token := func() string {
-		secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "atlas-proxy", metav1.GetOptions{})
+		secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
 		require.NoError(t, err)
 		return string(secret.Data["token"])
 	}
 	sync := func(ctx context.Context, more ...string) *exec.Cmd {
 		return exec.CommandContext(ctx, running.Path("htcd", "bin", "htcd"),
-			append([]string{"sync-secret", "--kubeconfig", kubeconfig, "--name", "atlas-proxy", file}, more...)...)
+			append([]string{"sync-secret", "--kubeconfig", kubeconfig, "--name", "voms-proxy", file}, more...)...)
 	}
 
 	// Once, as in the CronJob.
@@ -87,12 +161,12 @@ func TestASecretIsKeptEqualToAFile(t *testing.T) {
 	words, err := sync(t.Context()).CombinedOutput()
 	require.NoError(t, err, "%s", words)
 	require.Equal(t, first, token())
-	secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "atlas-proxy", metav1.GetOptions{})
+	secret, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "true", secret.Labels["htc.cern.ch/jobs"])
 	words, err = sync(t.Context()).CombinedOutput()
 	require.NoError(t, err, "%s", words)
-	unchanged, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "atlas-proxy", metav1.GetOptions{})
+	unchanged, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, secret.ResourceVersion, unchanged.ResourceVersion)
 
@@ -121,7 +195,7 @@ func TestASecretIsKeptEqualToAFile(t *testing.T) {
 		"another",
 		file,
 	)
-	require.NoError(t, client.RbacV1().Roles(namespace).Delete(t.Context(), "sync-secret", metav1.DeleteOptions{}))
+	require.NoError(t, client.RbacV1().Roles(namespace).Delete(t.Context(), "voms-proxy", metav1.DeleteOptions{}))
 	words, err = refused.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(words), "forbidden")
