@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -130,6 +131,12 @@ func kubernetesName(text string) string {
 // say keeps the worst that is said of a statement.
 func (c *converter) say(by *submitfile.Statement, l Line) {
 	l.Position, l.Text = by.Position, by.Text
+	if _, stands := c.order[by]; !stands { // a command of the queue statement's items
+		if l.Verdict != Taken && l.Verdict != Moot && !slices.Contains(c.extra, l) {
+			c.extra = append(c.extra, l)
+		}
+		return
+	}
 	before, said := c.lines[by]
 	if said && (worse(before.Verdict, l.Verdict) || before.Verdict == l.Verdict && (before.Words != "" || l.Words == "")) {
 		return
@@ -269,11 +276,26 @@ func (c *converter) table() []Line {
 		if s.Kind == submitfile.Set && !s.Skipped {
 			later[strings.ToLower(s.Name)] = true
 		}
+		for _, name := range c.namesAt(s.Position) {
+			later[strings.ToLower(name)] = true
+		}
 		l.Position, l.Text = s.Position, s.Text
 		lines = append(lines, l)
 	}
 	sortLines(lines, c.file)
 	return lines
+}
+
+// namesAt are the variables of a queue statement, which replace what is said above it.
+func (c *converter) namesAt(at submitfile.Position) []string {
+	for _, cluster := range c.out.Clusters {
+		for _, queue := range cluster.Queues {
+			if queue.Position == at {
+				return queue.Names
+			}
+		}
+	}
+	return nil
 }
 
 // jobsAt says how many jobs a queue statement makes.

@@ -225,6 +225,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 			"cannot: file:///farm/x is a file of the execute node"},
 		"a URL with a fragment": {"transfer_input_files = http://farm/hay#2",
 			"cannot: http://farm/hay#2 is no URL of letters"},
+		"$$(X) in arguments":        {"arguments = $$(Memory)", "cannot: $$(...) is known only once"},
 		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
 		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},

@@ -141,6 +141,7 @@ func (v *view) parts() parts {
 		v.job = job.With(map[string]string{"cluster": clusterPlace})
 	}
 	if value, by := v.value("arguments", "args", "arguments2"); by != nil {
+		v.unknown(value, by)
 		words, err := submitfile.Arguments(value)
 		if err != nil {
 			v.fail(by, err, "words as the manual of condor_submit has them")
@@ -205,6 +206,13 @@ func outputsOf(v *view, value string, by *submitfile.Statement) []string {
 	return all
 }
 
+// unknown says that a macro of the machine stays as it is written.
+func (v *view) unknown(value string, by *submitfile.Statement) {
+	if strings.Contains(value, "$$(") {
+		v.say(by, Cannot, "$$(...) is known only once the job has a machine", "what the program itself finds there", "")
+	}
+}
+
 // environment returns the job's variables: those of the shell that getenv names come first.
 func (v *view) environment() []submitfile.Variable {
 	var all []submitfile.Variable
@@ -222,6 +230,7 @@ func (v *view) environment() []submitfile.Variable {
 		set(v.fromShell(value, by))
 	}
 	if value, by := v.value("environment", "env", "environment2"); by != nil {
+		v.unknown(value, by)
 		more, err := submitfile.Environment(value)
 		if err != nil {
 			v.fail(by, err, "NAME=VALUE as the manual of condor_submit has them")

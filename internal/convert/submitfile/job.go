@@ -15,7 +15,8 @@ type Jobs struct {
 	Names []string   // of its variables
 	Items [][]string // their values, for each item; nil: there are no items
 
-	each, first int // jobs of an item; number of the first one
+	byItem      map[string]*Statement // commands that variables could be, by their names in lower case
+	each, first int                   // jobs of an item; number of the first one
 	cluster     int
 	statement   int
 	reader      *reader
@@ -61,29 +62,46 @@ func (j Job) With(values map[string]string) Job {
 // it; nil if there is none.
 func (j Job) Value(names ...string) (string, *Statement, error) {
 	for _, name := range names {
-		d, found := j.reader.macros.at(name, j.statement)
-		if !found || d.by == nil {
+		text, by := j.defined(name)
+		if by == nil {
 			continue
 		}
-		d.by.Used = true
-		value, err := j.Expand(d.value)
+		by.Used = true
+		value, err := j.Expand(text)
 		if err != nil {
-			return "", d.by, err
+			return "", by, err
 		}
 		if value = trim(value); value != "" {
-			return value, d.by, nil
+			return value, by, nil
 		}
 	}
 	return "", nil, nil
+}
+
+// defined prefers a variable of the queue statement, which may be a command, to what the file says.
+func (j Job) defined(name string) (text string, by *Statement) {
+	if by := j.byItem[strings.ToLower(name)]; by != nil && j.Item < len(j.Items) {
+		text, _ := j.lookup(name)
+		return text, by
+	}
+	if d, found := j.reader.macros.at(name, j.statement); found {
+		return d.value, d.by
+	}
+	return "", nil
 }
 
 // Commands yields the names, in lower case, of all commands and macros that are set for the job, and of its attributes,
 // as MY.NAME in lower case.
 func (j Job) Commands() func(yield func(name string, by *Statement) bool) {
 	return func(yield func(string, *Statement) bool) {
+		for name, by := range j.byItem {
+			if !yield(name, by) {
+				return
+			}
+		}
 		for name := range j.reader.macros {
 			d, found := j.reader.macros.at(name, j.statement)
-			if found && d.by != nil && !yield(name, d.by) {
+			if found && d.by != nil && j.byItem[name] == nil && !yield(name, d.by) {
 				return
 			}
 		}
