@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/daemon"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -167,6 +168,15 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		"",
 		setting.Address,
 		"`address` that serves profiles to go tool pprof, such as :6060, which without a host is loopback only; empty: none",
+	)
+
+	setting.Text(
+		f,
+		&o.Traces,
+		"traces",
+		"",
+		setting.URL(traces.Path),
+		"`URL` at which a collector of OpenTelemetry takes traces (OTLP over HTTP), such as http://collector:4318/v1/traces; empty: there are none",
 	)
 
 	setting.Text(

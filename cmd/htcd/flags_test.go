@@ -152,11 +152,20 @@ var wrong = map[string][]string{
 	"token-file":       {"a\nb"},
 	"user":             {"a\nb"},
 	"delete":           {"a\nb"},
-	"upload-files":     {"-1", "many"},
-	"upload-quota":     {"-1Gi", "1", "2Pi"},
-	"url":              {"host", "ftp://host/x", "http://user:hunter2@host/", "http://host/?a"},
-	"workers":          {"0", "-1", "1001", "1000000000", "99999999999999999999", "four", ""},
-	"workflow":         {"A b"},
+	"traces": {
+		"collector:4318",
+		"http://collector:4318",
+		"http://collector:4318/v1/traces/",
+		"grpc://collector:4317/v1/traces",
+		"http://user:hunter2@collector:4318/v1/traces",
+		"http://collector:4318/v1/traces?a",
+		"http://collector:99999/v1/traces",
+	},
+	"upload-files": {"-1", "many"},
+	"upload-quota": {"-1Gi", "1", "2Pi"},
+	"url":          {"host", "ftp://host/x", "http://user:hunter2@host/", "http://host/?a"},
+	"workers":      {"0", "-1", "1001", "1000000000", "99999999999999999999", "four", ""},
+	"workflow":     {"A b"},
 }
 
 // everyFlag calls f for each flag of each command.

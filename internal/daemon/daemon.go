@@ -212,6 +212,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, loop) })
 	part("uploads", func() error { return d.sweepUploads(ctx, loop) })
+	if loop.traces != nil {
+		part("traces", func() error { loop.traces.Run(ctx); return nil })
+	}
 	part("history", func() error { d.forget(ctx, watched); return nil })
 	part("feeds", func() error { loop.feeds.run(ctx, informer.HasSynced, loop.Hint); return nil })
 	part("ledger", func() error { return watched.wait(ctx) })

@@ -25,6 +25,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/kube/workflow"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
@@ -51,6 +52,7 @@ type loop struct {
 	uploads     *uploads.Store
 	staged      *output.Shares
 	matching    *matching.Watch
+	traces      *traces.Exporter // nil without --traces
 	feeds       feeds
 	kueue       *kueue.Kueue // nil without --kueue
 	recorder    events.EventRecorder
@@ -101,7 +103,7 @@ func (o Options) Site() (site.Site, error) {
 	accounts := o.accounts()
 	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
-		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, Program: program, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
+		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Traces: o.Traces != "", Sender: o.ShipSender, Program: program, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, WritableRoot: o.WritableRoot, TrustCreator: o.TrustCreator,
 		Policy: backend.Policy{
 			Collector:   o.Collector,
@@ -173,6 +175,10 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Shared: l.asked, Site: site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
 		Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares, Pools: l.pools, Ledger: book,
 		Credentials: l.credentials, Matching: l.matching, Now: time.Now, FullCrosscheck: d.o.FullCrosscheck,
+	}
+	if d.o.Traces != "" {
+		l.traces = traces.New(d.o.Traces, d.o.Version, d.counts.Traced, d.log.With().Str("component", "traces").Logger())
+		common.Traced = l.traces.Add
 	}
 	l.controller, err = job.New(job.Options{
 		Common:              common,

@@ -47,6 +47,7 @@ type Options struct {
 	HealthListen     string
 	OutputListen     string
 	PprofListen      string
+	Traces           string
 	TLSCert          string
 	TLSKey           string
 

@@ -38,6 +38,7 @@ type Metrics struct {
 	repairs      *prometheus.CounterVec
 	unread       *prometheus.CounterVec
 	used         *prometheus.CounterVec
+	traces       *prometheus.CounterVec
 	users        firstNames
 	fetched      *prometheus.CounterVec
 	fetchedBytes *prometheus.CounterVec
@@ -262,6 +263,14 @@ func New(build Build) *Metrics {
 		"namespace",
 	)
 	m.used.WithLabelValues(otherNamespaces)
+
+	m.traces = m.counters(
+		"traces_total",
+		"traces of HTCJobs and HTCWorkflows that have ended (`--traces`), by `result`: `OK`, or `Lost` where the collector did not take one in a minute, or a thousand others waited",
+		"result",
+	)
+	m.Traced(true, 0)
+	m.Traced(false, 0)
 
 	m.fetched = m.counters(
 		"fetched_procs_total",

@@ -32,6 +32,15 @@ func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir strin
 	return cluster, err
 }
 
+// Traced counts traces that a collector has taken, or that are lost.
+func (m *Metrics) Traced(sent bool, traces int) {
+	result := "Lost"
+	if sent {
+		result = ok
+	}
+	m.traces.WithLabelValues(result).Add(float64(traces))
+}
+
 // StatusWritten counts a write of a status.
 func (m *Metrics) StatusWritten(err error) { m.statusWrites.WithLabelValues(statusResult(err)).Inc() }
 

@@ -43,6 +43,9 @@ type Description struct {
 	// everybody can see an ad's environment.
 	Environment map[string]string
 
+	// Traceparent is the variable TRACEPARENT, unless Environment or Items set it; empty: it is not set.
+	Traceparent string
+
 	// Items holds further variables, as lines NAME=value: one text for each proc, which overrides Environment and which
 	// no other proc gets. Empty: there are none.
 	Items []string

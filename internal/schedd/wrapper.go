@@ -70,6 +70,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
 	set("tells", one(d.CallbackStart))
+	set("traceparent", d.Traceparent)
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("also", d.alsoTrusted())
 	set("inputs", d.inputNames(false))

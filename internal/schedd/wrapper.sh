@@ -588,6 +588,7 @@ contained() {
 	apptainer) prefix=APPTAINERENV_ ;;
 	*) prefix=SINGULARITYENV_ ;;
 	esac
+	[ -z "$traceparent" ] || export "${prefix}TRACEPARENT=$traceparent"
 	if [ -f .environment ]; then
 		export_lines <.environment
 		rm -f .environment

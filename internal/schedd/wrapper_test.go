@@ -229,7 +229,7 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 				}
 				d.Queue = 3
 				d.Items = []string{"OTHER=1\n", "OTHER=1\n", "PATH=/nowhere\nPOINT=" + d.Environment["ODD"] + "\nTWICE=item\n"}
-				d.Environment["TWICE"] = "environment"
+				d.Environment["TWICE"], d.Traceparent = "environment", "00-of-htcd-01"
 				s := node(t, d, map[string]string{tool: fakeApptainer, "curl": spy, "sh": "", "ls": ""})
 				s.shell = argv
 				code, stdout, stderr := s.run(t)
@@ -244,6 +244,7 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 					require.Contains(t, "\n"+string(text), "\n"+strings.ToUpper(tool)+"ENV_"+name+"="+value+"\n")
 				}
 				require.Contains(t, string(text), strings.ToUpper(tool)+"_NO_EVAL=1\n")
+				require.Contains(t, string(text), strings.ToUpper(tool)+"ENV_TRACEPARENT=00-of-htcd-01\n")
 				require.NotContains(t, "\n"+string(text), "\nLD_PRELOAD=")
 				require.NotContains(t, string(text), "OTHER=", "another job's")
 				called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))

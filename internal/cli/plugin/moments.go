@@ -7,10 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
 // moment is when something happened to an object, in its present attempt.
@@ -24,9 +21,9 @@ type moment struct {
 func momentsOf(o *object) []moment {
 	s := o.Status
 	all := []moment{{o.CreationTimestamp.Time, "created"}}
-	note := func(at *metav1.Time, what string) {
-		if at != nil && !at.IsZero() {
-			all = append(all, moment{at.Time, what})
+	note := func(at time.Time, what string) {
+		if !at.IsZero() {
+			all = append(all, moment{at, what})
 		}
 	}
 	sent := "sent"
@@ -36,17 +33,13 @@ func momentsOf(o *object) []moment {
 	if s.Attempt > 1 {
 		sent = fmt.Sprintf("attempt %d %s", s.Attempt, sent)
 	}
-	note(s.StartTime, sent)
-	note(s.StartedAt, "first job started")
-	if lasted, err := time.ParseDuration(s.Duration); err == nil && s.StartedAt != nil && s.Phase.Terminal() {
-		note(new(metav1.NewTime(s.StartedAt.Add(lasted))), "last job ended")
-	}
-	note(s.CompletionTime, "the end was known")
-	for kind, what := range map[string]string{v1alpha1.ConditionOutputFetched: "the output was here", v1alpha1.ConditionOutputsPushed: "the artifacts were pushed"} {
-		if c := meta.FindStatusCondition(s.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
-			note(&c.LastTransitionTime, what)
-		}
-	}
+	m := lifecycle.MomentsOf(o.CreationTimestamp.Time, s)
+	note(m.Sent, sent)
+	note(m.Started, "first job started")
+	note(m.Finished, "last job ended")
+	note(m.Known, "the end was known")
+	note(m.Fetched, "the output was here")
+	note(m.Pushed, "the artifacts were pushed")
 	slices.SortStableFunc(all, func(a, b moment) int { return a.at.Compare(b.at) })
 	return all
 }

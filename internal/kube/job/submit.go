@@ -211,7 +211,7 @@ func (c *Controller) send(
 	if err := c.sender.Stage(run, sandbox, tokens...); err != nil {
 		return err
 	}
-	began := c.Now()
+	began := c.Hands(job.Namespace+"/"+job.Name, run.Attempt)
 	cluster, err := c.sender.Send(ctx, id, run)
 	switch {
 	case schedd.KindOf(err) == schedd.Refused:

@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -91,6 +92,16 @@ func (c current) Delay(before, after v1alpha1.HTCJobStatus) (pause time.Duration
 
 func (c current) Events(before, after v1alpha1.HTCJobStatus) []lifecycle.Event {
 	return lifecycle.Events(before, after, c.s)
+}
+
+func (c current) Trace(before, after v1alpha1.HTCJobStatus, handed reconciler.Handed) *traces.Trace {
+	of := func(s v1alpha1.HTCJobStatus) lifecycle.Traced {
+		return lifecycle.Traced{Phase: s.Phase, Attempt: s.Attempt, Conditions: s.Conditions}
+	}
+	if c.s.Run == nil || !lifecycle.Ended(of(before), of(after)) {
+		return nil
+	}
+	return lifecycle.TraceOf(c.s, after, handed[c.s.Run.Attempt])
 }
 
 func (c current) Expiry() (at time.Time, why string) {

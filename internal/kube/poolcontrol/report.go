@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/notify/traces"
 )
 
 // Load says how full a pool was a second ago, for metrics.
@@ -81,6 +82,8 @@ func (c current) Status(reconciler.Blockers, time.Time) v1alpha1.HTCPoolStatus {
 func (current) Delay(_, _ v1alpha1.HTCPoolStatus) (pause time.Duration, worth bool) { return 0, true }
 
 func (current) Events(_, _ v1alpha1.HTCPoolStatus) []lifecycle.Event { return nil }
+
+func (current) Trace(_, _ v1alpha1.HTCPoolStatus, _ reconciler.Handed) *traces.Trace { return nil }
 
 func (current) Expiry() (at time.Time, why string) { return at, "" }
 

@@ -7,6 +7,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
@@ -28,6 +29,7 @@ type Common struct {
 	Credentials backend.Credentials
 	Matching    *matching.Watch // why jobs wait for a slot; run by others
 	Now         func() time.Time
+	Traced      func(traces.Trace) // takes the traces of what has ended, without blocking; nil: nobody wants them
 	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	FullCrosscheck time.Duration
 }

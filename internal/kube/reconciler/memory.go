@@ -28,6 +28,7 @@ type Record[K any] struct {
 	Wrote    time.Time // when its status was last written
 	Agreed   types.UID // of the object, if the ledger has known all that its status said: see lifecycle.Whose
 	Released string    // the version of the deleted object from which our finalizer was removed
+	Handed   Handed    // until its trace is handed over
 	Kind     K         // what only objects of its kind have
 }
 

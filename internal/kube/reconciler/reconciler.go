@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -77,6 +78,8 @@ type Case[O Object, S any] interface {
 	Delay(before, after S) (pause time.Duration, worth bool)
 	// Events returns what has happened between two statuses.
 	Events(before, after S) []lifecycle.Event
+	// Trace returns where the time of an attempt went that has ended between two statuses; nil: none has.
+	Trace(before, after S, handed Handed) *traces.Trace
 	// Expiry returns when it is to be deleted, and why; the zero time: never.
 	Expiry() (at time.Time, why string)
 }

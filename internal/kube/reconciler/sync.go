@@ -133,6 +133,7 @@ func (r *Reconciler[O, S, K]) writeStatus(
 	}
 	r.Cache.Mutation(written)
 	r.Memory.Change(key, func(known *Record[K]) { known.Wrote = now })
+	r.traced(key, c, before, after)
 	for _, e := range c.Events(before, after) {
 		if e.Warning {
 			r.o.Events.Warning(object, e.Reason, e.Message)

@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output/push"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/joboptions"
@@ -109,6 +110,10 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err != nil {
 		return schedd.Description{}, err
 	}
+	parent := ""
+	if s.Traces {
+		parent = traces.Parent(string(job.UID), attempt, traces.Run)
+	}
 	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
@@ -121,6 +126,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Defaults:         defaults,
 		Placement:        schedd.Placement(p.Spec.Placement),
 		Environment:      environment(job.Spec),
+		Traceparent:      parent,
 		Inputs:           sandboxInputs(job.Spec),
 		AllowSchemes:     s.AllowSchemes,
 		Outputs:          outputs(job.Spec),

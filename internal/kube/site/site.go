@@ -18,6 +18,7 @@ type Site struct {
 	CallbackAlso     bool   // they are trusted besides those of CallbackCA
 	CallbackDeadline time.Duration
 	CallbackStart    bool     // jobs report their start, too
+	Traces           bool     // jobs are told which span of a trace they run in
 	Sender           string   // path of a binary to send with each job, usually empty
 	Program          string   // path of htcd, which goes along with jobs of several nodes
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list

@@ -294,6 +294,9 @@ func (c *Controller) describeStep(
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
+	if d.Traceparent != "" {
+		d.Traceparent = traceparent(run)
+	}
 	s := schedd.DAGStep{
 		Description:    d,
 		Name:           string(step.Name),

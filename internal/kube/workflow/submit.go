@@ -220,7 +220,7 @@ func (c *Controller) send(
 		c.Tries.Unstaged(run)
 		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
 	}
-	began := c.Now()
+	began := c.Hands(keyOf(run), run.Attempt)
 	cluster, err := c.sender.Send(ctx, id, run)
 	if schedd.KindOf(err) == schedd.Refused {
 		return c.sender.Refuse(ctx, run, err, nil)

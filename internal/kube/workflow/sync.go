@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -110,6 +111,16 @@ func (c current) Delay(before, after v1alpha1.HTCWorkflowStatus) (pause time.Dur
 
 func (c current) Events(before, after v1alpha1.HTCWorkflowStatus) []lifecycle.Event {
 	return happened(before, after, c.s)
+}
+
+func (c current) Trace(before, after v1alpha1.HTCWorkflowStatus, handed reconciler.Handed) *traces.Trace {
+	of := func(s v1alpha1.HTCWorkflowStatus) lifecycle.Traced {
+		return lifecycle.Traced{Phase: s.Phase, Attempt: s.Attempt, Conditions: s.Conditions}
+	}
+	if len(c.s.DAGs) == 0 || !lifecycle.Ended(of(before), of(after)) {
+		return nil
+	}
+	return traceOf(c.s, of(after), handed)
 }
 
 func (c current) Expiry() (at time.Time, why string) {
