@@ -85,7 +85,12 @@ Exit codes: 0 done, 1 it cannot be read, 2 a mistake in the command line, 130 in
 		case "csv":
 			show, flush = pastCSV(cmd.OutOrStdout())
 		}
-		return ended(cmd.Context(), errors.Join(where.history(cmd.Context(), parameters, most, show), flush()))
+		found := 0
+		err = where.history(cmd.Context(), parameters, most, func(p aggregate.Past) error { found++; return show(p) })
+		if err == nil && found == 0 && format == "table" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "There are no such attempts.")
+		}
+		return ended(cmd.Context(), errors.Join(err, flush()))
 	}
 	return c
 }
@@ -193,6 +198,10 @@ func pastTable(w io.Writer, namespaces bool) func(aggregate.Past) error {
 		if p.Usage != nil && p.Usage.CPU != nil {
 			cpu = p.Usage.CPU.Median.String()
 		}
+		state := p.State
+		if p.Reason != p.State {
+			state = strings.TrimSpace(state + " " + Plain(p.Reason))
+		}
 		return line(
 			p.Namespace,
 			name,
@@ -205,7 +214,7 @@ func pastTable(w io.Writer, namespaces bool) func(aggregate.Past) error {
 			took,
 			memory,
 			cpu,
-			strings.TrimSpace(p.State+" "+Plain(p.Reason)),
+			state,
 		)
 	}
 }
