@@ -128,6 +128,13 @@ test-cost: $(HOST) ## what each test of SUITE takes, one after the other: second
 		$(abspath $(TEST_LAB)-cost)/bin/cost $(abspath $(TEST_LAB)-cost)/bin/lab with --clone $(CURDIR) \
 		go test -json -count=1 -p 1 -parallel 1 -timeout 180m -run '$(RUN)' ./$(SUITE)
 
+# Not part of test: Debian's Jupyter is 200 packages.
+.PHONY: test-jupyter
+test-jupyter: ## use a notebook in a job's container in headless Chromium, through htcd port-forward
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -tags jupyter -count=1 -timeout 30m -v -run 'TestANotebookInAJobIsUsedInABrowser$$' ./ui
+
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)

@@ -114,6 +114,8 @@ var Images = map[string][]string{
 	"r-base": {"bash", "coreutils", "r-base-core"},
 	// A notebook of docs/python.md, in test/e2e.
 	"notebook": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle"},
+	// The notebook server of test/ui, with the tag jupyter.
+	"jupyter": {"bash", "coreutils", "python3", "jupyter-notebook"},
 	// The jobs of several nodes of test/e2e.
 	"openmpi": {"bash", "coreutils", "openmpi-bin", "python3-mpi4py"},
 	// test/e2e also uses it as a user's snakemake.
