@@ -14,7 +14,7 @@ EXPONENTS = sed -i '/^ *pattern: .*numkMGTPE/s/\[eE\].*/[eE](\\+|-)?[0-9]{1,2}))
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,multinode ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,multinode ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,multinode,jupyter ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,multinode,jupyter ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
