@@ -216,7 +216,8 @@ func (tx *Tx) rowsMade(r Run) (rows int, counts Counts, err error) {
 		return 0, counts, err
 	}
 	unmade := 0
-	if err = tx.queryRow(`SELECT unmade FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&unmade); errors.Is(err, sql.ErrNoRows) {
+	err = tx.queryRow(`SELECT unmade FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&unmade)
+	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}
 	return r.Procs - counts.Waiting - unmade, counts, err
@@ -228,7 +229,9 @@ func (tx *Tx) addRows(r Run, from, to int, as Proc) error {
 	if to <= from {
 		return nil
 	}
-	if _, err := tx.exec(`UPDATE runs SET unmade = min(unmade, ?) WHERE uid = ? AND attempt = ?`, r.Procs-to, r.UID, r.Attempt); err != nil {
+	_, err := tx.exec(
+		`UPDATE runs SET unmade = min(unmade, ?) WHERE uid = ? AND attempt = ?`, r.Procs-to, r.UID, r.Attempt)
+	if err != nil {
 		return fmt.Errorf("record that procs of run %s attempt %d were made: %w", r.UID, r.Attempt, err)
 	}
 	const (
@@ -250,7 +253,7 @@ func (tx *Tx) addRows(r Run, from, to int, as Proc) error {
 		with, args = chosen, []any{from, string(text)}
 	}
 	args = append(args, int(as.Status), as.Reason, as.Message, as.Source, millis(as.Changed), r.UID, r.Attempt)
-	if _, err := tx.exec(with+into, args...); err != nil {
+	if _, err = tx.exec(with+into, args...); err != nil {
 		return fmt.Errorf("insert procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
 	}
 	return nil

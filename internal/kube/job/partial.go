@@ -33,7 +33,8 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 	}
 	if choice == lifecycle.Listed && s.Run.Unmade > 0 && !slices.Contains(lifecycle.Unkept, s.Run.Stop) {
 		// Those that are not listed keep their ends.
-		err := c.endUnmade(ctx, *s.Run, 0, s.Run.Procs, crosscheck.Unmade(s.Run.Stop, c.Now()), func(*ledger.Tx) error { return nil })
+		as := crosscheck.Unmade(s.Run.Stop, c.Now())
+		err := c.endUnmade(ctx, *s.Run, 0, s.Run.Procs, as, func(*ledger.Tx) error { return nil })
 		if err != nil {
 			return part{}, err
 		}
