@@ -48,9 +48,9 @@ func listedGraph(ctx context.Context, p *place, n int) (figures []figure, err er
 func irregular(n int) [][]int {
 	random := rand.New(rand.NewPCG(1, 2))
 	parents := make([][]int, n)
-	for i := min(n, 64); i < n; i++ {
+	for i := max(1, min(n/4, 64)); i < n; i++ {
 		for range 1 + random.IntN(3) {
-			parents[i] = append(parents[i], i-1-random.IntN(64))
+			parents[i] = append(parents[i], i-1-random.IntN(min(i, 64)))
 		}
 	}
 	return parents
