@@ -63,8 +63,7 @@ func FuzzRender(f *testing.F) {
 		require.Equal(t, []string{image}, shellWords(t, lineOf(head, "image=")))
 		require.Equal(t, strings.Fields(command), shellWords(t, lineOf(head, "set -- ")))
 		require.NotContains(t, head, "\r")
-		require.Equal(t, 34, strings.Count(head, "
-"))
+		require.Equal(t, 34, strings.Count(head, "\n"))
 	})
 }
 
