@@ -14,7 +14,7 @@ EXPONENTS = sed -i '/^ *pattern: .*numkMGTPE/s/\[eE\].*/[eE](\\+|-)?[0-9]{1,2}))
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,multinode,jupyter ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,multinode,jupyter ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,jupyter ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,jupyter ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
@@ -25,7 +25,7 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.
 	shellcheck tools/dist.sh deploy/image/*.sh
-	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/checkpoint.sh internal/schedd/multinode.sh internal/schedd/plugin.sh internal/schedd/unpack.sh
+	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/submit/wrapper.sh internal/schedd/submit/callback.sh internal/schedd/submit/outputs.sh internal/schedd/submit/credentials.sh internal/schedd/submit/keep.sh internal/schedd/submit/checkpoint.sh internal/schedd/submit/multinode.sh internal/schedd/submit/plugin.sh internal/schedd/submit/unpack.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
 # The pages of htcd ui.

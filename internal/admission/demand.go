@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Demand is what an HTCJob asks for with all its jobs, or, where a factory makes them, with the first.
@@ -86,7 +86,7 @@ type requestLimit struct {
 func (r Rules) RefuseUncounted(d Demand) error {
 	for _, l := range r.requests() {
 		if l.asked(d) == 0 {
-			return schedd.Refusal(
+			return condor.Refusal(
 				"%s counts what jobs ask for, %s: write %s, a number and no expression",
 				r.name(l.name),
 				r.where(),
@@ -101,7 +101,7 @@ func (r Rules) RefuseUncounted(d Demand) error {
 func (r Rules) RefuseRequest(d Demand) error {
 	for _, l := range r.requests() {
 		if n := l.asked(d); n > l.most {
-			return schedd.Refusal(
+			return condor.Refusal(
 				"asks for %d %s, which is more than the %d that may be in use %s (%s)",
 				n,
 				l.unit,

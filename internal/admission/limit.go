@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Rules are what decides whether the next HTCJob of a pool may be sent. The pool without a name is made of flags.
@@ -269,7 +269,7 @@ func (r Rules) Refuse(d Demand) error {
 		{r.Limits.NewPerMinute, d.Jobs, "newPerMinute", "jobs that may be sent in a minute"},
 	} {
 		if most, is := bound(l.limit); is && l.jobs > most {
-			return schedd.Refusal(
+			return condor.Refusal(
 				"queue %d is more than the %d %s %s (%s): make it several HTCJobs",
 				l.jobs,
 				most,
@@ -280,7 +280,7 @@ func (r Rules) Refuse(d Demand) error {
 		}
 	}
 	if err := r.RefuseRequest(d); err != nil {
-		return schedd.Refusal("queue %d %w: make it several HTCJobs, or ask for less", d.Jobs, err)
+		return condor.Refusal("queue %d %w: make it several HTCJobs, or ask for less", d.Jobs, err)
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (r Rules) mostIdle() *int32 {
 // RefuseNodes returns an error of kind schedd.Refused if an HTCWorkflow of so many nodes can never be sent.
 func (r Rules) RefuseNodes(nodes int) error {
 	if most, is := bound(r.Limits.MaxQueue); is && nodes > most {
-		return schedd.Refusal(
+		return condor.Refusal(
 			"%d nodes are more than the %d that one HTCWorkflow may have %s (%s): make it several HTCWorkflows",
 			nodes,
 			most,

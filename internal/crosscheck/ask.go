@@ -8,11 +8,12 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // hearer returns a function that compares each ad that a tool shows.
-func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)) func(schedd.Job) error {
-	return func(j schedd.Job) error {
+func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)) func(condor.Job) error {
+	return func(j condor.Job) error {
 		k := all.of(j)
 		if k == nil {
 			return nil
@@ -51,7 +52,7 @@ func (c *Checker) askQueue(
 	hear := all.hearer("condor_q", at, nil)
 	var asked error
 	for _, some := range questions(runs) {
-		asked = c.Schedd.Queue(ctx, id, some, func(j schedd.Job) error {
+		asked = c.Schedd.Queue(ctx, id, some, func(j condor.Job) error {
 			if err := wait(); err != nil {
 				return err
 			}
@@ -110,9 +111,9 @@ func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string
 // NewestHistory returns the id of the job that entered a history last, "" if none ever did.
 func NewestHistory(
 	ctx context.Context, id schedd.Identity,
-	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, func(schedd.Job) error) error,
+	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, func(condor.Job) error) error,
 ) (newest string, err error) {
-	err = history(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+	err = history(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j condor.Job) error {
 		newest = j.ID()
 		return nil
 	})

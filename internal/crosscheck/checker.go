@@ -11,20 +11,21 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(condor.Job) error) error
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
 	History(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(schedd.Job) error,
+		fn func(condor.Job) error,
 	) error
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // comparison holds what is known about one run: its rows on one side, its ads on the other.
@@ -16,7 +16,7 @@ type comparison struct {
 	made      int                      // procs from this number on are not there yet: their factory has not made them
 	recent    bool                     // only procs of which something may be new are compared; the others are present
 	rows      map[int]ledger.Proc      // no ad seen yet
-	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
+	unchanged map[int]condor.JobStatus // the same, for rows that say only that the job is open and in that state
 	observed  map[int]Observation
 	doubt     Doubt    // whether its missing jobs are lost
 	unread    []string // jobs that exist but whose ads cannot be fetched or read
@@ -58,7 +58,7 @@ type RunKey struct {
 func KeyOf(run ledger.Run) RunKey { return RunKey{run.Cluster, run.UID, run.Attempt} }
 
 // KeyOfJob returns the key of the run that an ad names.
-func KeyOfJob(j schedd.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
+func KeyOfJob(j condor.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
 
 // comparisons holds those of one check.
 type comparisons map[RunKey]*comparison
@@ -78,7 +78,7 @@ func newComparisons(runs []ledger.Run, s scope, m made) comparisons {
 }
 
 // of returns the comparison that an ad belongs to, or nil if nobody asked about its run.
-func (all comparisons) of(j schedd.Job) *comparison {
+func (all comparisons) of(j condor.Job) *comparison {
 	return all[KeyOfJob(j)]
 }
 
@@ -102,7 +102,7 @@ func (k *comparison) quiet() bool {
 }
 
 // wants reports whether a job was asked about and has not been seen yet.
-func (k *comparison) wants(j schedd.Job) bool {
+func (k *comparison) wants(j condor.Job) bool {
 	_, row := k.rows[j.Number()]
 	_, unchanged := k.unchanged[j.Number()]
 	return row || unchanged
@@ -111,7 +111,7 @@ func (k *comparison) wants(j schedd.Job) bool {
 // needsReason reports whether a job cannot be judged without HTCondor's reasons: because it was removed, ended without
 // an output, or is held and was not at the last check, or was held for another reason. The job's owner decides how long
 // reasons are, so they are requested only when they are new; htcd knows its own.
-func (k *comparison) needsReason(j schedd.Job) bool {
+func (k *comparison) needsReason(j condor.Job) bool {
 	if !NeedsReason(j) || !k.wants(j) {
 		return false
 	}
@@ -121,18 +121,18 @@ func (k *comparison) needsReason(j schedd.Job) bool {
 }
 
 // NeedsReason reports whether a job of which nothing is known cannot be judged without HTCondor's reasons.
-func NeedsReason(j schedd.Job) bool {
-	return !j.Reasoned && !j.HeldByPool() && (j.Status == schedd.Removed || j.Held() || j.MayLack())
+func NeedsReason(j condor.Job) bool {
+	return !j.Reasoned && !j.HeldByPool() && (j.Status == condor.Removed || j.Held() || j.MayLack())
 }
 
 // HeldAsBefore reports whether the row says that the job is held with the same code.
-func HeldAsBefore(p ledger.Proc, j schedd.Job) bool {
-	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld &&
+func HeldAsBefore(p ledger.Proc, j condor.Job) bool {
+	return p.Status == ledger.StatusOpen && p.JobStatus == int(condor.Held) && p.Reason == reasonHeld &&
 		strings.Contains(p.Message, holdCode(j))
 }
 
 // take compares one ad that the named tool showed.
-func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
+func (k *comparison) take(j condor.Job, tool string, at time.Time) {
 	if !k.wants(j) {
 		return
 	}

@@ -7,26 +7,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestAClusterIsSentAgainOnlyIfNoneOfItsJobsCanHaveRun(t *testing.T) {
-	unstaged := schedd.Job{
+	unstaged := condor.Job{
 		Cluster:      1,
 		Proc:         1,
-		Status:       schedd.Removed,
+		Status:       condor.Removed,
 		RemoveReason: ReasonStuck + " (by user robot)",
 		Reasoned:     true,
 	}
 	for name, c := range map[string]struct {
-		other  schedd.Job
+		other  condor.Job
 		again  bool
 		failed bool // the one without files
 	}{
-		"none got its files":         {schedd.Job{Cluster: 1, Status: schedd.Removed, RemoveReason: "Staging of job files failed", Reasoned: true}, true, false},
-		"the other runs":             {schedd.Job{Cluster: 1, Status: schedd.Running, StageInFinish: 5}, false, true},
-		"the other's ad is unread":   {schedd.Job{Cluster: 1, Status: schedd.Running, Unread: true}, false, true},
-		"the other may still get it": {schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 16, QDate: 1000}, false, false},
+		"none got its files":         {condor.Job{Cluster: 1, Status: condor.Removed, RemoveReason: "Staging of job files failed", Reasoned: true}, true, false},
+		"the other runs":             {condor.Job{Cluster: 1, Status: condor.Running, StageInFinish: 5}, false, true},
+		"the other's ad is unread":   {condor.Job{Cluster: 1, Status: condor.Running, Unread: true}, false, true},
+		"the other may still get it": {condor.Job{Cluster: 1, Status: condor.Held, HoldReasonCode: 16, QDate: 1000}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := ledger.Run{Cluster: 1, Procs: 2}

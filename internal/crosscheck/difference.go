@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -187,15 +188,15 @@ func (k *comparison) differences() (all []Difference) {
 
 // BecameIdle reports whether a row only learns that its job is idle, which it counts as already.
 func BecameIdle(was, is ledger.Proc) bool {
-	return was.Status == ledger.StatusOpen && was.JobStatus == 0 && is.JobStatus == int(schedd.Idle)
+	return was.Status == ledger.StatusOpen && was.JobStatus == 0 && is.JobStatus == int(condor.Idle)
 }
 
 // Word returns what a row says about its job.
 func Word(p ledger.Proc) string {
 	switch p.Status {
 	case ledger.StatusOpen:
-		switch now := schedd.JobStatus(p.JobStatus); now {
-		case schedd.Idle, schedd.Running, schedd.Held, schedd.TransferringOutput, schedd.Suspended:
+		switch now := condor.JobStatus(p.JobStatus); now {
+		case condor.Idle, condor.Running, condor.Held, condor.TransferringOutput, condor.Suspended:
 			return now.String()
 		}
 		return "Active"
@@ -226,12 +227,12 @@ var NotYetLost = fmt.Sprintf(
 )
 
 // Evidence returns what an ad that the named tool showed says about its job.
-func Evidence(tool string, j schedd.Job) string {
+func Evidence(tool string, j condor.Job) string {
 	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
 	switch o := j.Outcome(); {
 	case j.Held():
 		s += ", " + Ad(j, time.Time{}).hold
-	case o.State != schedd.OutcomeOpen:
+	case o.State != condor.OutcomeOpen:
 		s += ", " + o.Message
 	case j.RemoteHost != "":
 		s += ", on " + j.RemoteHost

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // made says how many procs the factories that are there of runs have made.
@@ -32,7 +33,7 @@ func (m made) of(run ledger.Run) int {
 
 // unseen is how many jobs a factory that has gone may have made since it was asked last: those that wait at once, and
 // as many that did.
-const unseen = 2 * schedd.IdleAtOnce
+const unseen = 2 * submit.IdleAtOnce
 
 // addMade asks for the factories of runs, before the queue is asked for their jobs, and adds the rows of those that
 // were made. When a factory has gone before it had made all, because somebody removed it, the next ones get rows, too,

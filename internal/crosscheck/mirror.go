@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -133,7 +134,7 @@ func (c *Checker) Hint(ctx context.Context, e schedd.Endpoint) error {
 // is no difference.
 func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group, m *mirrored) error {
 	before, err := states(ctx, m, id, g.Runs)
-	var said, after map[string]schedd.JobStatus
+	var said, after map[string]condor.JobStatus
 	if err == nil {
 		if said, err = states(ctx, c.Schedd, id, g.Runs); err != nil {
 			return err
@@ -150,13 +151,13 @@ func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group,
 }
 
 // states returns those of the jobs of runs.
-func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run) (map[string]schedd.JobStatus, error) {
-	ours, all := map[RunKey]bool{}, map[string]schedd.JobStatus{}
+func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run) (map[string]condor.JobStatus, error) {
+	ours, all := map[RunKey]bool{}, map[string]condor.JobStatus{}
 	for _, run := range runs {
 		ours[KeyOf(run)] = true
 	}
 	for _, question := range questions(runs) {
-		err := s.Queue(ctx, id, question, func(j schedd.Job) error {
+		err := s.Queue(ctx, id, question, func(j condor.Job) error {
 			if ours[KeyOfJob(j)] {
 				all[j.ID()] = j.Status
 			}
@@ -173,8 +174,8 @@ func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run
 const maxDiffering = 20
 
 // differing returns the jobs of which HTCondor said something that the mirror said neither before nor after, in words.
-func differing(before, said, after map[string]schedd.JobStatus) (all []string) {
-	word := func(s schedd.JobStatus) string {
+func differing(before, said, after map[string]condor.JobStatus) (all []string) {
+	word := func(s condor.JobStatus) string {
 		if s == 0 {
 			return "not in the queue"
 		}

@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestAChangeWhileAMirrorIsHeldAgainstHTCondorIsNoDifference(t *testing.T) {
-	is := func(s schedd.JobStatus) map[string]schedd.JobStatus { return map[string]schedd.JobStatus{"1.0": s} }
-	none := map[string]schedd.JobStatus{}
+	is := func(s condor.JobStatus) map[string]condor.JobStatus { return map[string]condor.JobStatus{"1.0": s} }
+	none := map[string]condor.JobStatus{}
 	require.Empty(t, differing(is(1), is(2), is(2)))
 	require.Empty(t, differing(is(1), is(2), is(5)))
 	require.Empty(t, differing(none, is(1), is(1)), "it has just been sent")
@@ -67,8 +68,8 @@ func (l *liar) turn() {
 }
 
 // heard passes a job on, and fails at some.
-func (l *liar) heard(fn func(schedd.Job) error) func(schedd.Job) error {
-	return func(j schedd.Job) error {
+func (l *liar) heard(fn func(condor.Job) error) func(condor.Job) error {
+	return func(j condor.Job) error {
 		if l.fails && l.rand.IntN(4) == 0 {
 			return fmt.Errorf("%w: cut", schedd.ErrMirror)
 		}
@@ -76,7 +77,7 @@ func (l *liar) heard(fn func(schedd.Job) error) func(schedd.Job) error {
 	}
 }
 
-func (l *liar) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (l *liar) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return l.shown.Queue(ctx, id, constraint, l.heard(fn))
 }
 
@@ -85,7 +86,7 @@ func (l *liar) Changed(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return l.shown.Changed(ctx, id, constraint, p, l.heard(fn))
 }
@@ -95,7 +96,7 @@ func (l *liar) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return l.shown.History(ctx, id, constraint, b, l.heard(fn))
 }
@@ -129,7 +130,7 @@ func TestWhateverAMirrorShowsAndHintsTheEndIsHTCondorsWord(t *testing.T) {
 				w.both(func(one *side) error { return one.Crosscheck(t.Context()) })
 			}
 			scheddtest.Course{
-				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 6, Apart: 20, Event: w.event, Tick: w.tick, Pass: pass, Restore: func([]schedd.Job) {},
+				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 6, Apart: 20, Event: w.event, Tick: w.tick, Pass: pass, Restore: func([]condor.Job) {},
 				Refresh: func() { w.both(func(one *side) error { return one.Refresh(t.Context()) }) },
 			}.Run(30)
 			l.away = true

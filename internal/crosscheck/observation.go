@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Sources of observations: the source column of the ledger.
@@ -33,8 +33,8 @@ type Observation struct {
 	absent    bool          // queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
 	lostAfter time.Duration // how long it must leave no trace to be lost
 	stop      string        // why htcd removes this run's jobs, "" if it does not
-	jobStatus schedd.JobStatus
-	outcome   schedd.Outcome
+	jobStatus condor.JobStatus
+	outcome   condor.Outcome
 	hold      string        // why it is held
 	byPool    bool          // it is held because its pool is suspended
 	started   time.Time     // when HTCondor first started it, by the schedd's clock
@@ -52,11 +52,11 @@ func Callback(code int, at time.Time) Observation { return CallbackOf(code, code
 
 // CallbackOf is Callback for a job that ends with another code than its script, 0 if that is a success.
 func CallbackOf(code, exit int, at time.Time) Observation {
-	o := Observation{source: FromCallback, at: at, outcome: schedd.Outcome{
-		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: schedd.ExitMessage(code),
+	o := Observation{source: FromCallback, at: at, outcome: condor.Outcome{
+		State: condor.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: condor.ExitMessage(code),
 	}}
 	if exit != 0 {
-		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"
+		o.outcome.State, o.outcome.Reason = condor.OutcomeFailed, "ExitCode"
 	}
 	return o
 }
@@ -76,7 +76,7 @@ func Writing(stderr string, at time.Time) Observation {
 func Start(at time.Time) Observation { return Observation{source: FromCallback, at: at, start: true} }
 
 // Ad returns what a job's ad says.
-func Ad(j schedd.Job, at time.Time) Observation {
+func Ad(j condor.Job, at time.Time) Observation {
 	o := Observation{source: FromHTCondor, at: at, jobStatus: j.Status, outcome: j.Outcome()}
 	if j.Spooling() {
 		o.jobStatus = 0 // held only until its files arrive: nobody needs to act
@@ -84,9 +84,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	if j.Held() {
 		o.hold = j.HoldReason + holdCode(j)
 		if code := j.Returned(); code != nil {
-			o.hold += "; its script had ended before, with " + schedd.ExitMessage(*code)
+			o.hold += "; its script had ended before, with " + condor.ExitMessage(*code)
 		}
-		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
+		if j.HoldReasonCode == condor.HoldTooMuchOutput {
 			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
 		}
 	}
@@ -107,7 +107,7 @@ func Ad(j schedd.Job, at time.Time) Observation {
 		}
 	}
 	o.account = j.Owner
-	if o.outcome.State != schedd.OutcomeOpen {
+	if o.outcome.State != condor.OutcomeOpen {
 		o.usage = j.Use(at).String()
 	}
 	return o
@@ -122,7 +122,7 @@ func Absence(stop string, doubt Doubt, at time.Time) Observation {
 // Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes
 // the nodes of a DAG that htcd removes.
 func (o Observation) Stopped(stop string) Observation {
-	if stop != "" && o.outcome.State == schedd.OutcomeRemoved && o.outcome.Reason == ReasonRemoved {
+	if stop != "" && o.outcome.State == condor.OutcomeRemoved && o.outcome.Reason == ReasonRemoved {
 		o.outcome.Reason = stop
 	}
 	return o
@@ -135,12 +135,12 @@ func (o Observation) After(read ledger.Proc) Observation {
 }
 
 // holdCode returns the text that follows a hold reason.
-func holdCode(j schedd.Job) string {
+func holdCode(j condor.Job) string {
 	return fmt.Sprintf(" (hold code %d/%d)", j.HoldReasonCode, j.HoldReasonSubCode)
 }
 
 // Repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would
 // change nothing.
-func (o Observation) Repeats(was schedd.JobStatus) bool {
-	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
+func (o Observation) Repeats(was condor.JobStatus) bool {
+	return o.outcome.State == condor.OutcomeOpen && o.hold == "" && o.jobStatus == was
 }

@@ -7,37 +7,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestAnAdThatRepeatsWhatIsKnownChangesNothing(t *testing.T) {
-	for _, status := range []schedd.JobStatus{schedd.Idle, schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
-		o := Ad(schedd.Job{Cluster: 1, Status: status}, time.Now())
+	for _, status := range []condor.JobStatus{condor.Idle, condor.Running, condor.TransferringOutput, condor.Suspended} {
+		o := Ad(condor.Job{Cluster: 1, Status: status}, time.Now())
 		was := ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(status), Source: FromHTCondor}
 		require.True(t, o.Repeats(status))
 		_, changed := o.Apply(was)
 		require.False(t, changed, status)
-		require.False(t, o.Repeats(schedd.Held), "another state is news")
+		require.False(t, o.Repeats(condor.Held), "another state is news")
 	}
 	require.False(
 		t,
-		Ad(schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 1}, time.Now()).Repeats(schedd.Held),
+		Ad(condor.Job{Cluster: 1, Status: condor.Held, HoldReasonCode: 1}, time.Now()).Repeats(condor.Held),
 		"so is why it is held",
 	)
 	require.False(
 		t,
-		Ad(schedd.Job{Cluster: 1, Status: schedd.Completed, ExitCode: new(int)}, time.Now()).Repeats(schedd.Completed),
+		Ad(condor.Job{Cluster: 1, Status: condor.Completed, ExitCode: new(int)}, time.Now()).Repeats(condor.Completed),
 	)
 }
 
 func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
-	held := schedd.Job{
+	held := condor.Job{
 		Cluster:           1,
-		Status:            schedd.Held,
-		HoldReasonCode:    schedd.PoolHoldCode,
-		HoldReasonSubCode: schedd.PoolHoldSubCode,
+		Status:            condor.Held,
+		HoldReasonCode:    condor.PoolHoldCode,
+		HoldReasonSubCode: condor.PoolHoldSubCode,
 	}
-	is, changed := Ad(held, time.Unix(1000, 0)).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Idle)})
+	is, changed := Ad(held, time.Unix(1000, 0)).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)})
 	require.True(t, changed)
 	require.Equal(t, ReasonPoolSuspended, is.Reason)
 	require.Equal(t, "its HTCPool is suspended (hold code 1/7284)", is.Message)
@@ -50,10 +50,10 @@ func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
 
 func TestAScheddWhoseClockIsAheadStartsNothingAgain(t *testing.T) {
 	at := time.Unix(1_000_000, 0)
-	ended, changed := Callback(0, at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Running)})
+	ended, changed := Callback(0, at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Running)})
 	require.True(t, changed)
 	running := func(started, clock int64) ledger.Status {
-		job := schedd.Job{Cluster: 1, Status: schedd.Running, JobStartDate: at.Unix() + started, ServerTime: at.Unix() + clock}
+		job := condor.Job{Cluster: 1, Status: condor.Running, JobStartDate: at.Unix() + started, ServerTime: at.Unix() + clock}
 		is, _ := Ad(job, at.Add(2*time.Second)).Apply(ended)
 		return is.Status
 	}
@@ -68,20 +68,20 @@ func TestAStartSaysThatWhatWaitsRunsAndNothingElse(t *testing.T) {
 		runs bool
 	}{
 		"of which nothing is known":  {ledger.Proc{Status: ledger.StatusOpen}, true},
-		"idle":                       {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Idle), Source: FromHTCondor, Absent: 1, Checked: at}, true},
-		"that runs":                  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Running)}, false},
-		"held, as was learned since": {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Reason: reasonHeld}, false},
-		"that transfers its output":  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.TransferringOutput)}, false},
+		"idle":                       {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle), Source: FromHTCondor, Absent: 1, Checked: at}, true},
+		"that runs":                  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Running)}, false},
+		"held, as was learned since": {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Held), Reason: reasonHeld}, false},
+		"that transfers its output":  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.TransferringOutput)}, false},
 		"that has ended":             {ledger.Proc{Status: ledger.StatusSucceeded, Source: FromCallback, Changed: at.Add(-time.Hour)}, false},
-		"that has failed":            {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(schedd.Completed), Source: FromHTCondor, ExitCode: &code}, false},
-		"that was removed":           {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(schedd.Removed), Source: FromHTCondor, Reason: ReasonRemoved}, false},
+		"that has failed":            {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(condor.Completed), Source: FromHTCondor, ExitCode: &code}, false},
+		"that was removed":           {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(condor.Removed), Source: FromHTCondor, Reason: ReasonRemoved}, false},
 		"that was lost":              {ledger.Proc{Status: ledger.StatusFailed, Source: FromHTCondor, Reason: ReasonLost, Absent: 2}, false},
 	} {
 		t.Run("a job "+name, func(t *testing.T) {
 			is, changed := Start(at).Apply(c.was)
 			require.Equal(t, c.runs, changed)
 			if c.runs {
-				require.Equal(t, int(schedd.Running), is.JobStatus)
+				require.Equal(t, int(condor.Running), is.JobStatus)
 			}
 			is.JobStatus = c.was.JobStatus
 			require.Equal(t, c.was, is)

@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/ledgertest"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -31,11 +31,11 @@ func TestARunThatCannotBeWrittenKeepsNoOtherFromBeingChecked(t *testing.T) {
 			}
 		}
 	}
-	states := func(uid string) (all []schedd.JobStatus) {
+	states := func(uid string) (all []condor.JobStatus) {
 		require.NoError(t, book.Read(t.Context(), func(tx *ledger.Tx) error {
 			procs, err := tx.Procs(uid, 1, ledger.ProcFilter{})
 			for _, p := range procs {
-				all = append(all, schedd.JobStatus(p.JobStatus))
+				all = append(all, condor.JobStatus(p.JobStatus))
 			}
 			return err
 		}))
@@ -53,7 +53,7 @@ func TestARunThatCannotBeWrittenKeepsNoOtherFromBeingChecked(t *testing.T) {
 	crosscheck := func() error { return w.ours.Crosscheck(t.Context()) }
 	refresh := func() error { return w.ours.Refresh(t.Context()) }
 	unread := func(is bool) {
-		w.schedd.Quietly(3, 0, func(j *schedd.Job) { j.Unread = is })
+		w.schedd.Quietly(3, 0, func(j *condor.Job) { j.Unread = is })
 	}
 	unread(true)
 	check(crosscheck, false)
@@ -62,16 +62,16 @@ func TestARunThatCannotBeWrittenKeepsNoOtherFromBeingChecked(t *testing.T) {
 	unread(false)
 	eachProc(w.start)
 	check(refresh, true)
-	require.Equal(t, schedd.Idle, states("u1")[0])
-	require.Equal(t, schedd.Running, states("u2")[0])
-	require.Equal(t, schedd.Running, states("u3")[0], "of which everything is asked")
+	require.Equal(t, condor.Idle, states("u1")[0])
+	require.Equal(t, condor.Running, states("u2")[0])
+	require.Equal(t, condor.Running, states("u3")[0], "of which everything is asked")
 	asked := w.schedd.Calls(scheddtest.Changed)
 	check(refresh, true)
 	check(crosscheck, true)
 	require.Greater(t, w.schedd.Calls(scheddtest.Changed), asked, "of the others only what has changed")
 	mend()
 	check(refresh, false)
-	require.Equal(t, schedd.Running, states("u1")[0], "though nothing has changed since")
+	require.Equal(t, condor.Running, states("u1")[0], "though nothing has changed since")
 
 	mend = ledgertest.Refuse(t, path, "htcjobs", "u1")
 	eachProc(func(cluster, proc int) {
@@ -90,12 +90,12 @@ func TestARunThatCannotBeWrittenKeepsNoOtherFromBeingChecked(t *testing.T) {
 		}))
 		return w.ours.Check(t.Context(), backend.Group{Runs: runs})
 	}, true)
-	require.Equal(t, schedd.Held, states("u3")[0], "which is not in the history")
+	require.Equal(t, condor.Held, states("u3")[0], "which is not in the history")
 	check(crosscheck, true)
 	check(crosscheck, true)
-	require.Equal(t, schedd.Completed, states("u2")[0])
-	require.Equal(t, schedd.Running, states("u1")[0])
+	require.Equal(t, condor.Completed, states("u2")[0])
+	require.Equal(t, condor.Running, states("u1")[0])
 	mend()
 	check(crosscheck, false)
-	require.Equal(t, schedd.Completed, states("u1")[0], "the history is read from before")
+	require.Equal(t, condor.Completed, states("u1")[0], "the history is read from before")
 }

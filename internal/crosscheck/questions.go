@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // procsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB
@@ -63,7 +63,7 @@ func constraint(clusters []int) string {
 	clusters = slices.Compact(clusters)
 	n, first, last := len(clusters), clusters[0], clusters[len(clusters)-1]
 	if n > MaxNamed || n > fewNamed && last-first < dense*n {
-		return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", schedd.Tagged, first, last)
+		return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", condor.Tagged, first, last)
 	}
-	return schedd.ClusterConstraint(clusters...)
+	return condor.ClusterConstraint(clusters...)
 }

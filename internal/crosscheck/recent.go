@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -24,7 +25,7 @@ type Look struct {
 }
 
 // Hear learns the schedd's clock from an ad.
-func (l *Look) Hear(j schedd.Job) {
+func (l *Look) Hear(j condor.Job) {
 	if l.Clock == 0 || j.ServerTime < l.Clock {
 		l.Clock = j.ServerTime
 	}
@@ -97,15 +98,15 @@ func (c *Checker) askChanged(
 	all comparisons,
 	these string,
 	l *look,
-) (shown []schedd.Job, err error) {
-	err = c.Schedd.Changed(ctx, id, these, l.Period, func(j schedd.Job) error {
+) (shown []condor.Job, err error) {
+	err = c.Schedd.Changed(ctx, id, these, l.Period, func(j condor.Job) error {
 		l.Hear(j)
 		k := all.of(j)
 		if k == nil {
 			return nil
 		}
 		if NeedsReason(j) {
-			if err := c.readShown(ctx, all, []schedd.Job{j}, nil); err != nil {
+			if err := c.readShown(ctx, all, []condor.Job{j}, nil); err != nil {
 				return err
 			}
 			if k.needsReason(j) {
@@ -125,7 +126,7 @@ func (c *Checker) askChanged(
 func (c *Checker) takeShown(
 	ctx context.Context,
 	all comparisons,
-	shown []schedd.Job,
+	shown []condor.Job,
 	tool string,
 	at time.Time,
 	seen map[procKey]bool,
@@ -191,10 +192,10 @@ func (c *Checker) askLeft(
 	seen map[procKey]bool,
 ) error {
 	if l.Newest != l.mark.Newest {
-		var left []schedd.Job
+		var left []condor.Job
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.mark.Newest, Limit: changesAtOnce + 1, Enough: never}
-		err := c.Schedd.History(ctx, id, these, bounds, func(j schedd.Job) error {
+		err := c.Schedd.History(ctx, id, these, bounds, func(j condor.Job) error {
 			if all.of(j) == nil {
 				return nil
 			}
@@ -240,7 +241,7 @@ func (c *Checker) readUnsettled(ctx context.Context, all comparisons) error {
 }
 
 // readShown reads the unconfirmed rows of jobs that are not yet known.
-func (c *Checker) readShown(ctx context.Context, all comparisons, shown []schedd.Job, seen map[procKey]bool) error {
+func (c *Checker) readShown(ctx context.Context, all comparisons, shown []condor.Job, seen map[procKey]bool) error {
 	for page := range slices.Chunk(shown, pageSize) {
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 			for _, j := range page {

@@ -15,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -103,8 +104,8 @@ func (w *pair) submit() {
 		Cluster: w.clusters, Procs: n, TempDir: "/t", Created: w.clock, Submitted: w.clock,
 	}
 	for proc := range n {
-		w.schedd.Put(schedd.Job{
-			Cluster: run.Cluster, Proc: proc, Tag: schedd.Tag{UID: run.UID, Attempt: 1}, Owner: "robot", Status: schedd.Idle, LastStatus: schedd.Held,
+		w.schedd.Put(condor.Job{
+			Cluster: run.Cluster, Proc: proc, Tag: condor.Tag{UID: run.UID, Attempt: 1}, Owner: "robot", Status: condor.Idle, LastStatus: condor.Held,
 			QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(), EnteredCurrentStatus: w.clock.Add(-time.Hour).Unix(),
 		})
 	}
@@ -143,8 +144,8 @@ func (w *pair) observe(cluster, proc int, o Observation) {
 
 // start starts a job as HTCondor does.
 func (w *pair) start(cluster, proc int) {
-	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Running, 0, ""
+	w.schedd.Edit(cluster, proc, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, condor.Running, 0, ""
 		j.NumJobStarts++
 		if j.JobStartDate == 0 {
 			j.JobStartDate = j.EnteredCurrentStatus
@@ -153,8 +154,8 @@ func (w *pair) start(cluster, proc int) {
 }
 
 func (w *pair) requeue(cluster, proc int) {
-	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Idle, 0, ""
+	w.schedd.Edit(cluster, proc, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, condor.Idle, 0, ""
 	})
 }
 
@@ -170,8 +171,8 @@ func (w *pair) event() {
 	}
 	cluster := 1 + w.rand.IntN(w.clusters)
 	proc := w.rand.IntN(w.procs[cluster-1])
-	live := slices.ContainsFunc(w.schedd.Jobs(), func(j schedd.Job) bool {
-		return j.Cluster == cluster && j.Proc == proc && j.Status != schedd.Completed
+	live := slices.ContainsFunc(w.schedd.Jobs(), func(j condor.Job) bool {
+		return j.Cluster == cluster && j.Proc == proc && j.Status != condor.Completed
 	})
 	code := w.rand.IntN(2)
 	switch e := w.rand.IntN(18); {
@@ -208,23 +209,23 @@ func (w *pair) event() {
 	case e == 12: // its callback comes while it runs, perhaps again
 		w.callback(cluster, proc, code)
 	case e == 13: // removed
-		w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
-			j.LastStatus, j.Status, j.RemoveReason = j.Status, schedd.Removed, "via condor_rm (by user alice)"
+		w.schedd.Edit(cluster, proc, func(j *condor.Job) {
+			j.LastStatus, j.Status, j.RemoveReason = j.Status, condor.Removed, "via condor_rm (by user alice)"
 		})
 		w.schedd.Leave(cluster, proc)
 	case e == 14:
 		w.start(cluster, proc)
-		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) { j.Status = schedd.Suspended })
+		w.schedd.Quietly(cluster, proc, func(j *condor.Job) { j.Status = condor.Suspended })
 	case e == 15:
-		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) {
-			if j.Status == schedd.Suspended {
-				j.Status = schedd.Running
+		w.schedd.Quietly(cluster, proc, func(j *condor.Job) {
+			if j.Status == condor.Suspended {
+				j.Status = condor.Running
 			}
 		})
 	case e == 16:
-		w.schedd.Edit(cluster, proc, func(j *schedd.Job) { j.Unread = true })
+		w.schedd.Edit(cluster, proc, func(j *condor.Job) { j.Unread = true })
 	case e == 17:
-		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) { j.Unread = false })
+		w.schedd.Quietly(cluster, proc, func(j *condor.Job) { j.Unread = false })
 	}
 }
 

@@ -2,7 +2,7 @@ package crosscheck
 
 import (
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Repair is a kind of repair.
@@ -44,7 +44,7 @@ func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 		return Contradicted, true
 	case r.Is.Reason == ReasonLost:
 		return Vanished, true
-	case r.Is.Reason == schedd.ReasonHeldTooLong: // its script may have ended, but a job that is to be held reports nothing
+	case r.Is.Reason == condor.ReasonHeldTooLong: // its script may have ended, but a job that is to be held reports nothing
 		return SilentEnd, true
 	case r.Is.ExitCode != nil && !run.Deferred && run.Stop == "":
 		return LostCallback, true

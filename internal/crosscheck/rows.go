@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
@@ -53,13 +53,13 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 	if unchanged {
 		err := tx.Unchanged(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {
 			if k.unchanged == nil {
-				k.unchanged = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
+				k.unchanged = make(map[int]condor.JobStatus, min(k.run.Procs, limit))
 			}
 			read, next = read+1, proc+1
 			if proc >= k.made {
 				return
 			}
-			k.unchanged[proc] = schedd.JobStatus(jobStatus)
+			k.unchanged[proc] = condor.JobStatus(jobStatus)
 			k.asked++
 			k.arrived = k.arrived || jobStatus != 0
 		})

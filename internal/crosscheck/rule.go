@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // LostAfter is the minimum time between two successful answers of queue and history without a trace of a job before it
@@ -31,8 +31,8 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
 	case o.start:
-		if waits := p.JobStatus == 0 || p.JobStatus == int(schedd.Idle); !ended && waits {
-			p.JobStatus = int(schedd.Running)
+		if waits := p.JobStatus == 0 || p.JobStatus == int(condor.Idle); !ended && waits {
+			p.JobStatus = int(condor.Running)
 		}
 	case o.wrote:
 		if !ended {
@@ -45,7 +45,7 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	case o.absent && ended:
 		p.Source = o.source
 		if p.ExitCode != nil || p.Status == ledger.StatusSucceeded {
-			p.JobStatus = int(schedd.Completed) // it ran to its end: its output is in place, or cannot be fetched
+			p.JobStatus = int(condor.Completed) // it ran to its end: its output is in place, or cannot be fetched
 		}
 		p.Absent++
 	case o.absent:
@@ -53,9 +53,9 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 		p.Absent++
 
 	case o.source == FromCallback && ended:
-	case o.outcome.State == schedd.OutcomeSucceeded:
+	case o.outcome.State == condor.OutcomeSucceeded:
 		p = o.end(p, ledger.StatusSucceeded, o.outcome)
-	case o.outcome.State != schedd.OutcomeOpen:
+	case o.outcome.State != condor.OutcomeOpen:
 		p = o.end(p, ledger.StatusFailed, o.outcome)
 
 	case ended && !o.denies(p) && (p.Source == FromHTCondor || !o.resumes(p)):
@@ -83,16 +83,16 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 
 // vanished is the end of a job that HTCondor no longer shows anywhere. In a run that htcd stops it was removed, like
 // those the history still shows: the history is limited, and a large cluster removed at once may exceed it.
-func vanished(stop string) schedd.Outcome {
+func vanished(stop string) condor.Outcome {
 	const nowhere = "neither the queue nor the history of the schedd shows this job any more"
 	if stop != "" {
-		return schedd.Outcome{Reason: stop, Message: removeReasons[stop] + "; " + nowhere}
+		return condor.Outcome{Reason: stop, Message: removeReasons[stop] + "; " + nowhere}
 	}
-	return schedd.Outcome{Reason: ReasonLost, Message: nowhere}
+	return condor.Outcome{Reason: ReasonLost, Message: nowhere}
 }
 
 // end closes a proc. A verdict that merely confirms the present one keeps its time.
-func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Outcome) ledger.Proc {
+func (o Observation) end(p ledger.Proc, status ledger.Status, outcome condor.Outcome) ledger.Proc {
 	if p.Status != status {
 		p.Changed = o.at
 	}
@@ -109,9 +109,9 @@ func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Out
 // shows a job as running for a second or two; that is no contradiction.
 func (o Observation) resumes(p ledger.Proc) bool {
 	switch o.jobStatus {
-	case schedd.Idle, schedd.Held:
+	case condor.Idle, condor.Held:
 		return o.at.Sub(p.Changed) > Settling
-	case schedd.Running:
+	case condor.Running:
 		return o.started.Add(-o.ahead).After(p.Changed.Add(Settling))
 	}
 	return false

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Why htcd itself ends a run: the stop column of the ledger, and the reason in its procs and conditions.
@@ -75,13 +75,13 @@ func UnmadeCancelled(at time.Time) ledger.Proc {
 }
 
 // NeverRan reports whether a job left the queue because its files never arrived, whether the schedd or htcd removed it.
-func NeverRan(j schedd.Job) bool {
-	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, ReasonStuck)
+func NeverRan(j condor.Job) bool {
+	return j.StagingFailed() || j.Status == condor.Removed && strings.HasPrefix(j.RemoveReason, ReasonStuck)
 }
 
 // StopOf returns the stop for which a job was removed, "" if none.
-func StopOf(j schedd.Job) string {
-	if j.Outcome().State != schedd.OutcomeRemoved {
+func StopOf(j condor.Job) string {
+	if j.Outcome().State != condor.OutcomeRemoved {
 		return ""
 	}
 	for stop, reason := range removeReasons {

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // finished returns when a job that had started ended; zero if it has not.
-func finished(j schedd.Job) time.Time {
+func finished(j condor.Job) time.Time {
 	switch {
 	case j.Done() && j.CompletionDate > 0:
 		return time.Unix(j.CompletionDate, 0)
-	case (j.Done() || j.Status == schedd.Removed) && j.EnteredCurrentStatus > 0:
+	case (j.Done() || j.Status == condor.Removed) && j.EnteredCurrentStatus > 0:
 		return time.Unix(j.EnteredCurrentStatus, 0)
 	}
 	return time.Time{}

@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -56,9 +57,9 @@ type fencedSchedd struct {
 	fence *fence
 }
 
-func (f fencedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (f fencedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	if err := f.fence.check(); err != nil {
-		return schedd.Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	return f.Schedd.Submit(ctx, id, dir)
 }
@@ -70,7 +71,7 @@ func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint
 	return f.Schedd.Remove(ctx, id, constraint, reason)
 }
 
-func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error {
+func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n, idle int) error {
 	if err := f.fence.check(); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t 
 func (f fencedSchedd) StopMaking(
 	ctx context.Context,
 	id schedd.Identity,
-	t schedd.Tag,
+	t condor.Tag,
 	cluster int,
 ) (int, bool, error) {
 	if err := f.fence.check(); err != nil {

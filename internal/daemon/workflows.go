@@ -22,6 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -34,10 +35,10 @@ type workflowSchedd struct {
 
 type nodeSchedd interface {
 	nodes.Schedd
-	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error
 }
 
-func (s workflowSchedd) SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
+func (s workflowSchedd) SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error {
 	if s.fence != nil {
 		if err := s.fence.check(); err != nil {
 			return err

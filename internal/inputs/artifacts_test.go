@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // registryOf serves artifacts: files with their contents, by tag. It returns its host.
@@ -108,7 +108,7 @@ func TestArtifactsAreInputs(t *testing.T) {
 	_, err = bring(needs(from("a", "large", false)), 1)
 	require.NoError(t, err)
 	_, err = bring(needs(from("a", "large", false)), 2)
-	require.Equal(t, schedd.Refused, schedd.KindOf(err), "it is too large twice")
+	require.Equal(t, condor.Refused, condor.KindOf(err), "it is too large twice")
 
 	job = needs(from("a", "one", false))
 	job.Spec.Credentials = []v1alpha1.Credential{
@@ -127,13 +127,13 @@ func TestArtifactsAreInputs(t *testing.T) {
 	require.NotContains(t, w1.Message, "password")
 	require.Equal(
 		t,
-		schedd.Refused,
-		schedd.KindOf(Rules{Registries: allowed, Accounts: []string{"reg"}}.Check(job)),
+		condor.Refused,
+		condor.KindOf(Rules{Registries: allowed, Accounts: []string{"reg"}}.Check(job)),
 		"an account",
 	)
 
 	job = needs(from("a", "one", false))
 	for name, rules := range map[string]Rules{"of no registry": {}, "of another": {Registries: artifact.Registries{}}} {
-		require.Equal(t, schedd.Refused, schedd.KindOf(rules.Check(job)), name)
+		require.Equal(t, condor.Refused, condor.KindOf(rules.Check(job)), name)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs/uploads"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 const maxInputs = 100
@@ -35,11 +35,11 @@ type Rules struct {
 // Check refuses inputs that can never be brought, by the spec alone. Names of files are checked by schedd.
 func (r Rules) Check(job *v1alpha1.HTCJob) error {
 	if n := len(job.Spec.Inputs); n > maxInputs {
-		return schedd.Refusal("spec.inputs: expected at most %d, found %d: pack files into one archive", maxInputs, n)
+		return condor.Refusal("spec.inputs: expected at most %d, found %d: pack files into one archive", maxInputs, n)
 	}
 	for _, in := range job.Spec.Inputs {
 		if err := r.checkOne(job, in); err != nil {
-			return schedd.Refusal("spec.inputs: %s: %w", cmp.Or(in.Name, in.Artifact), err)
+			return condor.Refusal("spec.inputs: %s: %w", cmp.Or(in.Name, in.Artifact), err)
 		}
 	}
 	return r.checkRegistries(job)
@@ -51,7 +51,7 @@ func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
 		switch {
 		case c.As != v1alpha1.Registry:
 		case slices.Contains(r.Accounts, c.SecretKeyRef.Name):
-			return schedd.Refusal(
+			return condor.Refusal(
 				"spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry",
 				c.Name,
 				c.SecretKeyRef.Name,
@@ -75,26 +75,26 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 		}
 	}
 	if sources != 1 {
-		return schedd.Refusal(
+		return condor.Refusal(
 			"expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload), found %d",
 			sources,
 		)
 	}
 	switch {
 	case in.URL != "" && in.Optional:
-		return schedd.Refusal("an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch")
+		return condor.Refusal("an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch")
 	case in.URL != "":
 		return nil // schedd checks it
 	case in.Upload != "":
 		if _, err := uploads.Digest(in.Upload); err != nil {
-			return schedd.Refusal("%w", err)
+			return condor.Refusal("%w", err)
 		}
 		return nil
 	case in.ConfigMapKeyRef != nil:
 		return checkKey(*in.ConfigMapKeyRef, keyOfRE)
 	case in.SecretKeyRef != nil:
 		if slices.Contains(r.Accounts, in.SecretKeyRef.Name) {
-			return schedd.Refusal(
+			return condor.Refusal(
 				"the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret",
 				in.SecretKeyRef.Name,
 			)
@@ -102,7 +102,7 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 		return checkKey(*in.SecretKeyRef, keyRE)
 	case in.Artifact != "":
 		if err := r.Registries.CheckReference(in.Artifact); err != nil {
-			return schedd.Refusal("%w", err)
+			return condor.Refusal("%w", err)
 		}
 		return nil
 	}
@@ -112,9 +112,9 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 func checkKey(ref v1alpha1.KeyRef, key *regexp.Regexp) error {
 	switch {
 	case !isName(ref.Name):
-		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
+		return condor.Refusal("name %q: expected a Kubernetes name", ref.Name)
 	case len(ref.Key) > 253 || !key.MatchString(ref.Key):
-		return schedd.Refusal("key %q: expected letters, digits and - _ .", ref.Key)
+		return condor.Refusal("key %q: expected letters, digits and - _ .", ref.Key)
 	}
 	return nil
 }
@@ -122,19 +122,19 @@ func checkKey(ref v1alpha1.KeyRef, key *regexp.Regexp) error {
 func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
 	switch {
 	case r.NoOutput:
-		return schedd.Refusal("this htcd keeps no output of jobs, so there is nothing that a jobRef could name")
+		return condor.Refusal("this htcd keeps no output of jobs, so there is nothing that a jobRef could name")
 	case !isName(ref.Name):
-		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
+		return condor.Refusal("name %q: expected a Kubernetes name", ref.Name)
 	case ref.Name == self(job):
-		return schedd.Refusal("the jobRef names this HTCJob itself")
+		return condor.Refusal("the jobRef names this HTCJob itself")
 	case !isPath(ref.Path):
-		return schedd.Refusal("path %q: expected a relative path without '.', '..' and control characters", ref.Path)
+		return condor.Refusal("path %q: expected a relative path without '.', '..' and control characters", ref.Path)
 	case isProc(ref.Proc, v1alpha1.ProcAll) && items.Varies(ref.Path):
-		return schedd.Refusal("path %q: expected the same for all jobs beside proc All", ref.Path)
+		return condor.Refusal("path %q: expected the same for all jobs beside proc All", ref.Path)
 	}
 	if p := ref.Proc; p != nil &&
 		(p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
-		return schedd.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
+		return condor.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
 	}
 	return nil
 }

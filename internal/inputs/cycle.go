@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // maxFollowed bounds how many HTCJobs a search for a cycle looks at. In a larger graph a cycle only waits.
@@ -36,7 +36,7 @@ func acyclic(job *v1alpha1.HTCJob, get func(name string) *v1alpha1.HTCJob) error
 		}
 		for _, source := range Sources(next.Spec) {
 			if source == own {
-				return schedd.Refusal(
+				return condor.Refusal(
 					"spec.inputs: a cycle of jobRefs, in which every HTCJob waits for another: %s",
 					way(from, own, name),
 				)

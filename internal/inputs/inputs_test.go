@@ -23,7 +23,8 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 	"htc.cern.ch/htcd/internal/inputs/uploads"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // world has everything that inputs come from.
@@ -129,7 +130,7 @@ func key(name, key string) *v1alpha1.KeyRef { return &v1alpha1.KeyRef{Name: name
 // staged lists the files of a run with their modes and contents.
 func staged(t *testing.T, dir string) map[string]string {
 	files := map[string]string{}
-	root := filepath.Join(dir, schedd.InputsDir)
+	root := filepath.Join(dir, submit.InputsDir)
 	require.NoError(t, filepath.WalkDir(root, func(name string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -263,7 +264,7 @@ func TestEachJobGetsTheFileOfItsItem(t *testing.T) {
 		err,
 		"spec.inputs: town: key: found {{item.TOWN}}, and the item of job 0 has no variable TOWN",
 	)
-	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.Equal(t, condor.Refused, condor.KindOf(err))
 }
 
 func TestNoMoreFilesAreGatheredThanAnHTCJobMayBring(t *testing.T) {
@@ -279,7 +280,7 @@ func TestNoMoreFilesAreGatheredThanAnHTCJobMayBring(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := b.Resolve(t.Context(), needs(all...), len(b.Items))
 	runtime.ReadMemStats(&after)
-	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.Equal(t, condor.Refused, condor.KindOf(err))
 	require.ErrorContains(t, err, "spec.inputs: they are more than the 500000 files that one HTCJob may bring")
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<30), "of ten million files it would be ten times that")
 }
@@ -352,7 +353,7 @@ func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 				kind = waits.Reason
 			} else if _, is := errors.AsType[*Failed](err); is {
 				kind = "InputFailed"
-			} else if schedd.KindOf(err) == schedd.Refused {
+			} else if condor.KindOf(err) == condor.Refused {
 				kind = "Refused"
 			} else if err == nil {
 				kind = "ok"
@@ -418,7 +419,7 @@ func TestConfigMapsInMemoryAreBounded(t *testing.T) {
 		all = append(all, v1alpha1.Input{Name: name, ConfigMapKeyRef: key(name, "a")})
 	}
 	_, err := w.bringer().Resolve(t.Context(), needs(all...), 1)
-	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.Equal(t, condor.Refused, condor.KindOf(err))
 	require.ErrorContains(t, err, "more than 16 MiB together")
 }
 
@@ -500,7 +501,7 @@ func TestWhatTheSpecShowsToBeWrong(t *testing.T) {
 	} {
 		in.Name = "in"
 		err := rules.Check(needs(in))
-		require.Equal(t, schedd.Refused, schedd.KindOf(err), words)
+		require.Equal(t, condor.Refused, condor.KindOf(err), words)
 		require.ErrorContains(t, err, words)
 	}
 	require.NoError(t, rules.Check(needs(path("a b/c,$(X)"), path("_condor_stdout"))))

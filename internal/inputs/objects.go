@@ -12,7 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 const (
@@ -56,7 +56,7 @@ type reading struct {
 // hold refuses more than maxHeld.
 func (r *reading) hold(bytes int) error {
 	if r.held += bytes; r.held > maxHeld {
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: the ConfigMaps and Secrets have more than %d MiB together: let the jobs fetch large files by a URL or from a shared file system",
 			maxHeld>>20,
 		)

@@ -18,7 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Jobs knows the HTCJobs.
@@ -174,13 +174,13 @@ func (b Bringer) addKeys(r *Ready, read *reading, in v1alpha1.Input, queue int) 
 		ref := *in.ConfigMapKeyRef
 		var err error
 		if ref.Key, err = items.Fill(ref.Key, proc, b.item(proc)); err != nil {
-			return schedd.Refusal("spec.inputs: %s: key: %w", in.Name, err)
+			return condor.Refusal("spec.inputs: %s: key: %w", in.Name, err)
 		}
 		if ref.Key == "" {
 			continue
 		}
 		if err := checkKey(ref, keyRE); err != nil {
-			return schedd.Refusal("spec.inputs: %s: job %d: %w", in.Name, proc, err)
+			return condor.Refusal("spec.inputs: %s: job %d: %w", in.Name, proc, err)
 		}
 		f, missing := read.configMap(ref)
 		if err := r.add(in, strconv.Itoa(proc), f, missing); err != nil {
@@ -217,7 +217,7 @@ func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 // keep adds a file, unless there are more already than fits could allow.
 func (r *Ready) keep(f file) error {
 	if r.files = append(r.files, f); len(r.files) > maxFiles {
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: they are more than the %d files that one HTCJob may bring: pack them into one, or make it several HTCJobs",
 			maxFiles,
 		)
@@ -246,14 +246,14 @@ func ready(in v1alpha1.Input, s Source, queue int) error {
 	case s.Procs == 0: // it never ran, and the file is optional
 		return nil
 	case ref.Proc == nil && s.Procs > 1:
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: %s: the HTCJob %s has %d jobs: write in jobRef.proc whose file is meant: Same, All or a number",
 			in.Name,
 			ref.Name,
 			s.Procs,
 		)
 	case ofSame(in) && s.Procs != queue:
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: %s: with proc Same both HTCJobs need equally many jobs: this one has %d, and %s has %d",
 			in.Name,
 			queue,
@@ -331,11 +331,11 @@ func (b Bringer) addOutput(
 			left, err := items.Fill(ref.Path, proc, b.item(proc))
 			switch {
 			case err != nil:
-				return schedd.Refusal("spec.inputs: %s: path: %w", in.Name, err)
+				return condor.Refusal("spec.inputs: %s: path: %w", in.Name, err)
 			case left == "":
 				continue
 			case !isPath(left):
-				return schedd.Refusal(
+				return condor.Refusal(
 					"spec.inputs: %s: job %d: path %q: expected a relative path without '.', '..' and control characters",
 					in.Name,
 					proc,
@@ -398,7 +398,7 @@ func (r *Ready) fits(most int64, queue int) error {
 	const instead = "let the jobs fetch it by a URL or from a shared file system, or make it several HTCJobs"
 	switch {
 	case most > 0 && total > most:
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: %d MiB, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): %s",
 			(total+1<<20-1)>>20,
 			queue,
@@ -406,7 +406,7 @@ func (r *Ready) fits(most int64, queue int) error {
 			instead,
 		)
 	case count > maxFiles:
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.inputs: %d files, counted for each of %d jobs, are more than the %d that one HTCJob may bring: pack them into one, or make it several HTCJobs",
 			count,
 			queue,

@@ -18,11 +18,11 @@ import (
 	"syscall"
 
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 const (
-	shared   = schedd.InputsShared
+	shared   = submit.InputsShared
 	manifest = ".in.json"
 )
 
@@ -49,7 +49,7 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	if err := Remove(dir); err != nil {
 		return "", err
 	}
-	into := filepath.Join(dir, schedd.InputsDir)
+	into := filepath.Join(dir, submit.InputsDir)
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
 	}
@@ -162,7 +162,7 @@ func Staged(dir string) (string, error) {
 	if json.Unmarshal(text, &entries) != nil {
 		return "", nil
 	}
-	root, err := os.OpenRoot(filepath.Join(dir, schedd.InputsDir))
+	root, err := os.OpenRoot(filepath.Join(dir, submit.InputsDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -194,12 +194,12 @@ func sumOf(root *os.Root, name string) (string, error) {
 }
 
 // Owns reports whether an entry of a run's directory is of this package.
-func Owns(name string) bool { return name == schedd.InputsDir || name == manifest }
+func Owns(name string) bool { return name == submit.InputsDir || name == manifest }
 
 // Remove removes the staged inputs of a run; none is no error.
 func Remove(dir string) error {
 	if err := os.Remove(filepath.Join(dir, manifest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.RemoveAll(filepath.Join(dir, schedd.InputsDir))
+	return os.RemoveAll(filepath.Join(dir, submit.InputsDir))
 }

@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // MaxTable is how many bytes a table of items may have: as many as its items together.
@@ -62,7 +62,7 @@ func (f file) table(from v1alpha1.ItemsFrom) ([]byte, error) {
 func ReadTable(from io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(from, MaxTable+1))
 	if err == nil && len(text) > MaxTable {
-		return nil, schedd.Refusal("expected a table of at most %d MiB, found more", MaxTable>>20)
+		return nil, condor.Refusal("expected a table of at most %d MiB, found more", MaxTable>>20)
 	}
 	return text, err
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Together makes one of inputs that were resolved each for itself, for the jobs of a DAG. Each has a directory of its
@@ -27,13 +27,13 @@ func Together(ctx context.Context, parts map[string]*Ready, most int64) (*Ready,
 	slices.Sort(all.fetches)
 	switch {
 	case most > 0 && all.bytes > most:
-		return nil, schedd.Refusal(
+		return nil, condor.Refusal(
 			"the inputs of the steps have %d MiB together, more than the %d MiB that one workflow may bring here (--max-input): let the jobs fetch them by a URL or from a shared file system",
 			(all.bytes+1<<20-1)>>20,
 			most>>20,
 		)
 	case len(all.files) > maxFiles:
-		return nil, schedd.Refusal(
+		return nil, condor.Refusal(
 			"the inputs of the steps are %d files, more than the %d that one workflow may bring: pack them into one",
 			len(all.files),
 			maxFiles,

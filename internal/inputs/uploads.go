@@ -7,7 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/uploads"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // upload is a file that is staged as a link to it: it never changes.
@@ -38,7 +38,7 @@ func noUpload(name string) error {
 func (b Bringer) upload(namespace, name string) (*file, error) {
 	digest, err := uploads.Digest(name)
 	if err != nil {
-		return nil, schedd.Refusal("%w", err)
+		return nil, condor.Refusal("%w", err)
 	}
 	path, err := b.Uploads.Path(namespace, name)
 	if err != nil {

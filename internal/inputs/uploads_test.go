@@ -11,7 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/uploads"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 func TestAnUploadIsStagedAsALinkAndTakesNoRoom(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAnUploadIsStagedAsALinkAndTakesNoRoom(t *testing.T) {
 	one, err := os.Stat(path)
 	require.NoError(t, err)
 	for _, in := range []string{"data", "also"} {
-		other, err := os.Stat(filepath.Join(dir, schedd.InputsDir, "shared", in))
+		other, err := os.Stat(filepath.Join(dir, submit.InputsDir, "shared", in))
 		require.NoError(t, err)
 		require.True(t, os.SameFile(one, other))
 	}

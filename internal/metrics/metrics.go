@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Metrics are all metrics of an htcd. Its methods may be called concurrently.
@@ -182,7 +183,7 @@ func New(build Build) *Metrics {
 		"calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions",
 		"result",
 	)
-	for kind := schedd.Unknown; kind <= schedd.Limit; kind++ {
+	for kind := condor.Unknown; kind <= condor.Limit; kind++ {
 		m.submissions.WithLabelValues(kind.String())
 	}
 	m.submissions.WithLabelValues(ok)
@@ -437,7 +438,7 @@ func kindOf(err error) string {
 	if err == nil {
 		return ok
 	}
-	return schedd.KindOf(err).String()
+	return condor.KindOf(err).String()
 }
 
 var _ job.Observer = (*Metrics)(nil)

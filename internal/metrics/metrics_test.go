@@ -27,6 +27,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -93,7 +94,7 @@ func TestNamesFollowThePrometheusConventions(t *testing.T) {
 
 func TestWhatHappensIsCounted(t *testing.T) {
 	m := New(Build{Version: "v1", Go: "go1"})
-	unreachable := &schedd.Error{Kind: schedd.Unreachable}
+	unreachable := &condor.Error{Kind: condor.Unreachable}
 	m.Leading(true)
 	require.Empty(t, value(t, page(t, m), "htcd_htcjobs_watched"), "one that stands by has not asked")
 	m.Watched(nil)
@@ -148,15 +149,15 @@ type sender struct {
 	err error
 }
 
-func (s sender) Submit(context.Context, schedd.Identity, string) (schedd.Cluster, error) {
-	return schedd.Cluster{ID: 1, Procs: 5}, s.err
+func (s sender) Submit(context.Context, schedd.Identity, string) (condor.Cluster, error) {
+	return condor.Cluster{ID: 1, Procs: 5}, s.err
 }
 
 func TestSubmissionsAreCountedByTheirError(t *testing.T) {
 	m := New(Build{})
 	_, err := m.Schedd(sender{}).Submit(t.Context(), schedd.Identity{}, "")
 	require.NoError(t, err)
-	refused := &schedd.Error{Kind: schedd.Refused}
+	refused := &condor.Error{Kind: condor.Refused}
 	_, err = m.Schedd(sender{err: fmt.Errorf("submit: %w", refused)}).Submit(t.Context(), schedd.Identity{}, "")
 	require.ErrorIs(t, err, refused)
 	got := page(t, m)

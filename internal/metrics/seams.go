@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -21,7 +22,7 @@ type countedSchedd struct {
 	m *Metrics
 }
 
-func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	began := time.Now()
 	cluster, err := s.Schedd.Submit(ctx, id, dir)
 	s.m.submitTime.WithLabelValues().Observe(time.Since(began).Seconds())

@@ -13,14 +13,14 @@ import (
 )
 
 // Files whose names HTCondor could not transfer travel under other names, with a list of the original ones: wrapper.sh
-// in internal/schedd makes both.
+// in internal/schedd/submit makes both.
 const (
 	shelteredNames = ".htcd-names"
 	shelteredFile  = ".htcd-name-" // and a number from 0
 )
 
 // declared is the directory in which the output of a job with spec.outputs comes, in one directory for each execution,
-// numbered from 0: outputs.sh in internal/schedd makes them.
+// numbered from 0: outputs.sh in internal/schedd/submit makes them.
 const declared = ".htcd-out"
 
 // Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones. A file

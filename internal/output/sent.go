@@ -19,7 +19,7 @@ type Sent struct {
 }
 
 const (
-	sentList = ".sent" // after the number of the execution: note_sent in internal/schedd/outputs.sh makes it
+	sentList = ".sent" // after the number of the execution: note_sent in internal/schedd/submit/outputs.sh makes it
 	maxSent  = 8 << 10 // bytes of it that are read
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -33,7 +34,7 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	}
 	account, _, _ := strings.Cut(user, "@")
 	if err != nil || account == "" {
-		return "", &Error{Command: "condor_ping", Stderr: "expected MyRemoteUserName, found " + clip(out)}
+		return "", &condor.Error{Command: "condor_ping", Stderr: "expected MyRemoteUserName, found " + condor.Clip(out)}
 	}
 	return account, nil
 }
@@ -56,10 +57,10 @@ func (c *Client) Answers(ctx context.Context, id Identity) error {
 func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := c.once(ctx, command{name: "condor_ping", args: args, id: id, timeout: timeout, read: tool.Output(&out)})
-	var e *Error
-	if errors.As(err, &e) && e.Kind == Unknown && e.Stderr == "" {
+	var e *condor.Error
+	if errors.As(err, &e) && e.Kind == condor.Unknown && e.Stderr == "" {
 		words, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "#"), "\n")
-		e.Stderr, e.Kind = clip(words), classify([]string{words}, false)
+		e.Stderr, e.Kind = condor.Clip(words), classify([]string{words}, false)
 		withName(e, args)
 	}
 	return out.String(), err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Period is the time in which jobs have changed that Changed asks about. It is given by two clocks, so that no single
@@ -24,24 +26,24 @@ var ErrTooMany = errors.New("more jobs have changed than one answer may hold")
 // changes JobStatus alone, so suspended jobs always match. A time that is no number matches as well.
 func (p Period) Constraint() string {
 	return fmt.Sprintf("(EnteredCurrentStatus < %d && EnteredCurrentStatus < time() - %d && JobStatus < %d) =!= true",
-		p.From, int64(p.Age/time.Second)+1, TransferringOutput)
+		p.From, int64(p.Age/time.Second)+1, condor.TransferringOutput)
 }
 
 // Changed is Queue for jobs whose state may have changed in a period, or ErrTooMany.
-func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn func(Job) error) error {
+func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn func(condor.Job) error) error {
 	return c.changed(ctx, id, question{constraint: constraint}, p, fn)
 }
 
 // ChangedNodes is Changed for the nodes of DAGs: the Node of each job is set.
-func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn func(Job) error) error {
+func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn func(condor.Job) error) error {
 	return c.changed(ctx, id, question{constraint: constraint, nodes: true}, p, fn)
 }
 
-func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn func(Job) error) error {
+func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn func(condor.Job) error) error {
 	q.constraint = both(p.Constraint(), q.constraint)
 	q.limits, q.most = []string{"-limit", strconv.Itoa(p.Most + 1)}, p.Most+1
 	seen := 0
-	return c.queue(ctx, id, q, func(j Job) error {
+	return c.queue(ctx, id, q, func(j condor.Job) error {
 		if seen++; seen > p.Most {
 			return ErrTooMany
 		}

@@ -41,12 +41,6 @@ func (id Identity) At(e Endpoint) Identity {
 // Who returns the identity without a destination: the key for what is remembered about an account.
 func (id Identity) Who() Identity { return id.At(Endpoint{}) }
 
-// Cluster is a cluster made by condor_submit: procs 0 to Procs-1.
-type Cluster struct {
-	ID    int
-	Procs int
-}
-
 // Client talks to schedds through HTCondor's command-line tools. All methods may be called concurrently.
 type Client struct {
 	o         Options

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -20,10 +21,10 @@ type command struct {
 	env     []string
 	stdin   *io.PipeReader // nil: none
 	read    func(io.Reader) error
-	writes  []string          // where it may write; empty: wherever the account may
-	echoes  bool              // its error messages may contain users' words
-	answers func(*Error) bool // which failures are answers; nil: none
-	asked   Question          // of a question about jobs: what a mirror is asked in the place of the tool
+	writes  []string                 // where it may write; empty: wherever the account may
+	echoes  bool                     // its error messages may contain users' words
+	answers func(*condor.Error) bool // which failures are answers; nil: none
+	asked   Question                 // of a question about jobs: what a mirror is asked in the place of the tool
 }
 
 // run runs a tool. Its error is an *Error, or what the caller's read function returned.
@@ -55,10 +56,10 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: plain(f.Words), Cause: f.Err}
+	e := &condor.Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: plain(f.Words), Cause: f.Err}
 	switch f.Cause {
 	case tool.TimedOut:
-		e.Kind = Timeout
+		e.Kind = condor.Timeout
 	case tool.Exited:
 		e.Kind = classify(f.Lines, cmd.echoes)
 		if kind, is := atCommit(f.Lines); is {
@@ -66,7 +67,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 		}
 	case tool.Interrupted:
 		if errors.Is(f.Err, context.DeadlineExceeded) {
-			e.Kind = Timeout
+			e.Kind = condor.Timeout
 		}
 	case tool.ReaderFailed:
 		var own *callerError
@@ -82,7 +83,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 		return nil
 	}
 	withName(e, cmd.args)
-	if e.Kind == Unreachable || e.Kind == Timeout {
+	if e.Kind == condor.Unreachable || e.Kind == condor.Timeout {
 		c.usual.doubt(cmd.id)
 	}
 	return e

@@ -14,7 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/programtest"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // tools writes sh scripts that stand in for HTCondor's tools and returns a client that finds them.
@@ -34,13 +36,13 @@ func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Clie
 func staged(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
-	d := Description{
-		Tag:       Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},
+	d := submit.Description{
+		Tag:       condor.Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},
 		BatchName: "zero", Queue: n, Image: "docker://centos", Command: "bash", Source: "echo A\n",
 	}
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.NoError(t, Stage(dir, s, "tok-0123456789"))
+	require.NoError(t, submit.Stage(dir, s, "tok-0123456789"))
 	return dir
 }
 
@@ -49,39 +51,39 @@ const long = 20 * time.Second
 func TestSubmit(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
-		want   Cluster
-		kind   Kind
+		want   condor.Cluster
+		kind   condor.Kind
 		words  string
-		made   *Cluster
+		made   *condor.Cluster
 	}{
-		"the range is the cluster":             {`echo "9.0 - 9.2"`, Cluster{ID: 9, Procs: 3}, Unknown, "", nil},
-		"warnings on stderr are no failure":    {`echo "WARNING: odd" >&2; echo "9.0 - 9.2"`, Cluster{ID: 9, Procs: 3}, Unknown, "", nil},
-		"a range and exit 1 is half a cluster": {`echo "9.0 - 9.2"; echo "ERROR: Failed to spool job files." >&2; exit 1`, Cluster{}, Unknown, "condor_submit: ERROR: Failed to spool job files.", &Cluster{ID: 9, Procs: 3}},
-		"nothing and exit 0 is no cluster":     {`:`, Cluster{}, Unknown, `condor_submit: expected a range such as 9.0 - 9.2, found ""`, nil},
-		"another number of procs is told":      {`echo "9.0 - 9.1"`, Cluster{}, Unknown, "cluster 9 has 2 procs, expected 3", &Cluster{ID: 9, Procs: 2}},
-		"a credential that cannot be had is told": {`echo "Failed to process job credential requests (1): 'ERROR: (2) invoking /usr/bin/x '; BAILING OUT."; exit 1`, Cluster{}, Unknown,
+		"the range is the cluster":             {`echo "9.0 - 9.2"`, condor.Cluster{ID: 9, Procs: 3}, condor.Unknown, "", nil},
+		"warnings on stderr are no failure":    {`echo "WARNING: odd" >&2; echo "9.0 - 9.2"`, condor.Cluster{ID: 9, Procs: 3}, condor.Unknown, "", nil},
+		"a range and exit 1 is half a cluster": {`echo "9.0 - 9.2"; echo "ERROR: Failed to spool job files." >&2; exit 1`, condor.Cluster{}, condor.Unknown, "condor_submit: ERROR: Failed to spool job files.", &condor.Cluster{ID: 9, Procs: 3}},
+		"nothing and exit 0 is no cluster":     {`:`, condor.Cluster{}, condor.Unknown, `condor_submit: expected a range such as 9.0 - 9.2, found ""`, nil},
+		"another number of procs is told":      {`echo "9.0 - 9.1"`, condor.Cluster{}, condor.Unknown, "cluster 9 has 2 procs, expected 3", &condor.Cluster{ID: 9, Procs: 2}},
+		"a credential that cannot be had is told": {`echo "Failed to process job credential requests (1): 'ERROR: (2) invoking /usr/bin/x '; BAILING OUT."; exit 1`, condor.Cluster{}, condor.Unknown,
 			"condor_submit: Failed to process job credential requests (1): 'ERROR: (2) invoking /usr/bin/x '; BAILING OUT.", nil},
-		"a silent failure is told":         {`exit 7`, Cluster{}, Unknown, "condor_submit: exit status 7", nil},
-		"a refusal keeps HTCondor's words": {`printf 'ERROR: Parse error in expression: \n\tRequirements = (((\n\t\n' >&2; exit 1`, Cluster{}, Refused, "condor_submit: ERROR: Parse error in expression: | Requirements = (((", nil},
-		"an unknown command is refused":    {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, Cluster{}, Refused, "Failed to parse command file", nil},
+		"a silent failure is told":         {`exit 7`, condor.Cluster{}, condor.Unknown, "condor_submit: exit status 7", nil},
+		"a refusal keeps HTCondor's words": {`printf 'ERROR: Parse error in expression: \n\tRequirements = (((\n\t\n' >&2; exit 1`, condor.Cluster{}, condor.Refused, "condor_submit: ERROR: Parse error in expression: | Requirements = (((", nil},
+		"an unknown command is refused":    {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, condor.Cluster{}, condor.Refused, "Failed to parse command file", nil},
 		"a site's requirement is a refusal": {`echo 'ERROR: Failed to commit job submission into the queue.
-ERROR: You must say +Project.' >&2; exit 1`, Cluster{}, Refused, "You must say +Project.", nil},
-		"what a user wrote is no outage": {`printf 'ERROR: retry_until=int(strcat("9", "Connection refused")) is invalid, it must be an integer or boolean expression.\n' >&2; exit 1`, Cluster{}, Refused, "Connection refused", nil},
-		"nor a lack of rights":           {`printf '\nERROR: x = "SECMAN:2010 DENIED | CEDAR:6001: | AUTHENTICATE:1004:" | ERROR: Failed to connect\n' >&2; exit 1`, Cluster{}, Unknown, "SECMAN", nil},
+ERROR: You must say +Project.' >&2; exit 1`, condor.Cluster{}, condor.Refused, "You must say +Project.", nil},
+		"what a user wrote is no outage": {`printf 'ERROR: retry_until=int(strcat("9", "Connection refused")) is invalid, it must be an integer or boolean expression.\n' >&2; exit 1`, condor.Cluster{}, condor.Refused, "Connection refused", nil},
+		"nor a lack of rights":           {`printf '\nERROR: x = "SECMAN:2010 DENIED | CEDAR:6001: | AUTHENTICATE:1004:" | ERROR: Failed to connect\n' >&2; exit 1`, condor.Cluster{}, condor.Unknown, "SECMAN", nil},
 		"nor in a site's reason": {`echo 'ERROR: Failed to commit job submission into the queue.
-ERROR: there is no project Connection refused DENIED MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Refused, "no project", nil},
+ERROR: there is no project Connection refused DENIED MAX_JOBS_PER_OWNER' >&2; exit 1`, condor.Cluster{}, condor.Refused, "no project", nil},
 		"a limit at the commit": {`echo 'ERROR: Failed to commit job submission into the queue.
-ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_OWNER", nil},
-		"a commit without an answer is no refusal: the schedd may have the jobs": {`printf '\nERROR: Failed to commit job submission into the queue.\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", nil},
-		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", &Cluster{ID: 9, Procs: 3}},
-		"a limit may pass":                                                       {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},
-		"no ticket is about credentials":                                         {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, Cluster{}, Credentials, "AUTHENTICATE:1003", nil},
-		"an account the schedd does not have":                                    {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, Cluster{}, NotAuthorised, "ghost", nil},
-		"a schedd that says no":                                                  {`printf 'SECMAN:2010:Received "DENIED" from server for user x@y using method KERBEROS.\n' >&2; exit 1`, Cluster{}, NotAuthorised, "DENIED", nil},
-		"no schedd":                                                              {`printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`, Cluster{}, Unreachable, "Can't find address", nil},
-		"two clusters are not one":                                               {`printf '9.0 - 9.0\n10.0 - 10.1\n'`, Cluster{}, Unknown, "expected a range", nil},
-		"a failure nobody has seen may pass":                                     {`echo "ERROR: the moon" >&2; exit 1`, Cluster{}, Unknown, "the moon", nil},
-		"killed from outside":                                                    {`kill -9 $$`, Cluster{}, Unknown, "condor_submit: signal: killed", nil},
+ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER' >&2; exit 1`, condor.Cluster{}, condor.Limit, "MAX_JOBS_PER_OWNER", nil},
+		"a commit without an answer is no refusal: the schedd may have the jobs": {`printf '\nERROR: Failed to commit job submission into the queue.\n' >&2; exit 1`, condor.Cluster{}, condor.Unknown, "Failed to commit", nil},
+		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, condor.Cluster{}, condor.Unknown, "Failed to commit", &condor.Cluster{ID: 9, Procs: 3}},
+		"a limit may pass":                                                       {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, condor.Cluster{}, condor.Limit, "MAX_JOBS_PER_SUBMISSION", nil},
+		"no ticket is about credentials":                                         {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, condor.Cluster{}, condor.Credentials, "AUTHENTICATE:1003", nil},
+		"an account the schedd does not have":                                    {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, condor.Cluster{}, condor.NotAuthorised, "ghost", nil},
+		"a schedd that says no":                                                  {`printf 'SECMAN:2010:Received "DENIED" from server for user x@y using method KERBEROS.\n' >&2; exit 1`, condor.Cluster{}, condor.NotAuthorised, "DENIED", nil},
+		"no schedd":                                                              {`printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`, condor.Cluster{}, condor.Unreachable, "Can't find address", nil},
+		"two clusters are not one":                                               {`printf '9.0 - 9.0\n10.0 - 10.1\n'`, condor.Cluster{}, condor.Unknown, "expected a range", nil},
+		"a failure nobody has seen may pass":                                     {`echo "ERROR: the moon" >&2; exit 1`, condor.Cluster{}, condor.Unknown, "the moon", nil},
+		"killed from outside":                                                    {`kill -9 $$`, condor.Cluster{}, condor.Unknown, "condor_submit: signal: killed", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_submit": c.script})
@@ -92,8 +94,8 @@ ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER' >&2; exit 1`, C
 				return
 			}
 			require.ErrorContains(t, err, c.words)
-			require.Equal(t, c.kind, KindOf(err))
-			var e *Error
+			require.Equal(t, c.kind, condor.KindOf(err))
+			var e *condor.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, c.made, e.Cluster)
 			require.Equal(t, "condor_submit", e.Command)
@@ -118,7 +120,7 @@ func TestCommandLines(t *testing.T) {
 		"condor_release": fmt.Sprintf(record, log),
 	})
 	dir := staged(t, 1)
-	none := func(Job) error { return nil }
+	none := func(condor.Job) error { return nil }
 	for name, c := range map[string]struct {
 		call func() error
 		want string
@@ -221,21 +223,21 @@ func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		queue, ping string
 		id          Identity
-		kind        Kind
+		kind        condor.Kind
 		words       string
 	}{
-		"the collector refuses it":  {silent, asked + refused, Identity{Tokens: "/t"}, Credentials, "iss has to be the pool's TRUST_DOMAIN"},
-		"the collector denies it":   {silent, asked + `echo '#SECMAN:2010:Received "DENIED" from server for user a@b using method SCITOKENS.'; exit 1`, Identity{Tokens: "/t"}, NotAuthorised, "DENIED"},
-		"the collector takes it":    {silent, asked + "exit 0", Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
-		"the collector is away":     {silent, asked + `echo "ERROR: failed to make connection to <pool.test>" >&2; exit 1`, Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
-		"the schedd refuses it":     {`echo AUTHENTICATE:1004:Failed >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, Credentials, "AUTHENTICATE:1004"},
-		"the schedd says something": {`echo something >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, Unknown, "condor_q: something"},
-		"there is none":             {silent, "exit 99", Identity{CCache: "/cc"}, Unreachable, "Couldn't contact"},
+		"the collector refuses it":  {silent, asked + refused, Identity{Tokens: "/t"}, condor.Credentials, "iss has to be the pool's TRUST_DOMAIN"},
+		"the collector denies it":   {silent, asked + `echo '#SECMAN:2010:Received "DENIED" from server for user a@b using method SCITOKENS.'; exit 1`, Identity{Tokens: "/t"}, condor.NotAuthorised, "DENIED"},
+		"the collector takes it":    {silent, asked + "exit 0", Identity{Tokens: "/t"}, condor.Unreachable, "Couldn't contact"},
+		"the collector is away":     {silent, asked + `echo "ERROR: failed to make connection to <pool.test>" >&2; exit 1`, Identity{Tokens: "/t"}, condor.Unreachable, "Couldn't contact"},
+		"the schedd refuses it":     {`echo AUTHENTICATE:1004:Failed >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, condor.Credentials, "AUTHENTICATE:1004"},
+		"the schedd says something": {`echo something >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, condor.Unknown, "condor_q: something"},
+		"there is none":             {silent, "exit 99", Identity{CCache: "/cc"}, condor.Unreachable, "Couldn't contact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_q": c.queue, "condor_ping": c.ping})
-			err := client.Queue(t.Context(), c.id, "true", func(Job) error { return nil })
-			require.Equal(t, c.kind, KindOf(err), "%v", err)
+			err := client.Queue(t.Context(), c.id, "true", func(condor.Job) error { return nil })
+			require.Equal(t, c.kind, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 		})
 	}
@@ -260,9 +262,9 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 				t.Context(),
 				Identity{SciToken: "/t", Claims: "its claims"},
 				"true",
-				func(Job) error { return nil },
+				func(condor.Job) error { return nil },
 			)
-			require.Equal(t, Credentials, KindOf(err), "%v", err)
+			require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 			require.ErrorContains(t, err, "AUTHENTICATE:1004:Failed")
 		})
@@ -280,7 +282,7 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 			t.Context(),
 			Identity{SciToken: "/t", Claims: "its claims"},
 			"true",
-			func(Job) error { return nil },
+			func(condor.Job) error { return nil },
 		)
 		require.ErrorContains(t, err, "the schedd does not accept this token")
 	})
@@ -316,8 +318,8 @@ func TestACommandIsKilledWithItsChildrenAtItsDeadline(t *testing.T) {
 	for deadline := 300 * time.Millisecond; ; deadline *= 2 {
 		require.NoError(t, os.WriteFile(pids, nil, 0o600))
 		client := tools(t, deadline, map[string]string{"condor_q": fmt.Sprintf(hang, pids)})
-		err := client.Queue(t.Context(), Identity{}, "", func(Job) error { return nil })
-		require.Equal(t, Timeout, KindOf(err))
+		err := client.Queue(t.Context(), Identity{}, "", func(condor.Job) error { return nil })
+		require.Equal(t, condor.Timeout, condor.KindOf(err))
 		require.ErrorContains(t, err, fmt.Sprintf("condor_q: no answer within %s; it was killed", deadline))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		if written, err := os.ReadFile(pids); err != nil || bytes.Count(written, []byte("\n")) == 2 {
@@ -346,14 +348,14 @@ func TestACommandIsKilledWhenItsCallerGivesUp(t *testing.T) {
 	cancel()
 	err := <-done
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, Unknown, KindOf(err))
+	require.Equal(t, condor.Unknown, condor.KindOf(err))
 	require.Eventually(t, func() bool { return allGone(t, pids, 2) }, 5*time.Second, 5*time.Millisecond)
 }
 
 func TestAChildThatLeftItsGroupDoesNotOutlastTheDeadline(t *testing.T) {
 	client := tools(t, 300*time.Millisecond, map[string]string{"condor_q": `setsid sleep 30 & printf '[\n'`})
 	start := time.Now()
-	err := client.Queue(t.Context(), Identity{}, "", func(Job) error { return nil })
+	err := client.Queue(t.Context(), Identity{}, "", func(condor.Job) error { return nil })
 	require.Error(t, err)
 	require.Less(t, time.Since(start), 15*time.Second)
 }
@@ -394,7 +396,7 @@ func TestAToolThatIsNotThere(t *testing.T) {
 	err := client.Remove(t.Context(), Identity{}, "x", "")
 	require.ErrorContains(t, err, "condor_rm: cannot be started")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.Equal(t, Unknown, KindOf(err))
+	require.Equal(t, condor.Unknown, condor.KindOf(err))
 }
 
 func TestScheddName(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // restartHoldSubCode is that of the hold in which a DAG gets another limit.
@@ -17,15 +18,15 @@ const restartHoldSubCode = 7285
 // (HTCONDOR-3584), and an older one writes there what it was started with. So it is started again, which DAGMan is made
 // for: what it has sent goes on meanwhile. dagman.sh gets the limit as its argument, and a newer DAGMan reads it in its
 // ad. This is edited while DAGMan is held, as one that begins writes there, too.
-func (c *Client) SetMaxJobs(ctx context.Context, id Identity, t Tag, cluster, n int) error {
+func (c *Client) SetMaxJobs(ctx context.Context, id Identity, t condor.Tag, cluster, n int) error {
 	dag := fmt.Sprintf("ClusterId == %d && %s", cluster, t.Constraint())
-	running := fmt.Sprintf("JobStatus == %d && (%s)", Running, dag)
+	running := fmt.Sprintf("JobStatus == %d && (%s)", condor.Running, dag)
 	if err := c.change(ctx, id, "condor_hold", running, "-reason", "htcd: DAGMan is started again with another limit", "-subcode", fmt.Sprint(restartHoldSubCode)); err != nil {
 		return err
 	}
 	if _, err := c.edit(ctx, id, dag, "DAGMan_MaxJobs", fmt.Sprint(n), "Arguments", classad.Quote(fmt.Sprint(n))); err != nil {
 		return err
 	}
-	held := fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", Held, restartHoldSubCode, dag)
+	held := fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag)
 	return c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
 }

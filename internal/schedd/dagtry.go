@@ -6,52 +6,22 @@ import (
 	"fmt"
 	"time"
 
-	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
-
-// tryTime is how long the job of TryDAG exists at most, whatever becomes of htcd.
-const tryTime = 10 * time.Minute
-
-// trial returns the sandbox of a DAG without nodes, which ends where DAGMan would begin. It has no tag: no htcd looks
-// for it.
-func trial() (Sandbox, error) {
-	archive, err := DAG{}.archive([]File{{Name: fileFlow + ".new", Mode: 0o600}}, nil, nil)
-	if err != nil {
-		return Sandbox{}, err
-	}
-	limit := int64(tryTime / time.Second)
-	submit := written(append([]option{
-		{
-			"universe",
-			"scheduler",
-		}, {"executable", fileStarter}, {"transfer_input_files", fileArchive}, {"output", Stdout}, {"error", Stderr},
-		{"My.JobBatchName", classad.Quote("htcd doctor")}, noMail,
-		{"leave_in_queue", fmt.Sprintf("JobStatus == %d && time() - QDate < %d", Completed, limit)},
-		{"periodic_remove", fmt.Sprintf("time() - QDate > %d", limit)},
-	}, heldIfUnable(122)...), 1)
-	return Sandbox{Procs: 1, Files: []File{
-		{Name: fileArchive, Mode: 0o600, Content: archive},
-		{
-			Name:    fileStarter,
-			Mode:    0o755,
-			Content: "#!/bin/sh\n# Tries whether HTCWorkflows could run.\nmax_idle=0\nmax_jobs=0\n" + starterBody,
-		},
-		{Name: fileSubmit, Mode: 0o644, Content: submit},
-	}}, checkWritten(submit)
-}
 
 // TryDAG finds out whether DAGs can run at a schedd: it sends one without nodes, waits for its end until ctx ends, and
 // removes it. why is what keeps them from running; an error is about the question. dir is for its files.
 func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why string, err error) {
-	s, err := trial()
+	s, err := submit.Trial()
 	if err != nil {
 		return "", err
 	}
-	if err := Stage(dir, s); err != nil {
+	if err := submit.Stage(dir, s); err != nil {
 		return "", err
 	}
 	cluster, err := c.Submit(ctx, id, dir)
-	if e, ok := errors.AsType[*Error](err); ok && e.Cluster != nil {
+	if e, ok := errors.AsType[*condor.Error](err); ok && e.Cluster != nil {
 		cluster = *e.Cluster
 	}
 	if cluster.ID > 0 {
@@ -67,7 +37,7 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 			)
 		}()
 	}
-	if KindOf(err) == Refused {
+	if condor.KindOf(err) == condor.Refused {
 		return err.Error(), nil
 	}
 	if err != nil {
@@ -93,19 +63,19 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 // tried looks at the job of TryDAG.
 func (c *Client) tried(ctx context.Context, id Identity, cluster int) (ended bool, why string, err error) {
 	there, asked := false, false
-	err = c.Queue(ctx, id, fmt.Sprintf("ClusterId == %d", cluster), func(j Job) error {
+	err = c.Queue(ctx, id, fmt.Sprintf("ClusterId == %d", cluster), func(j condor.Job) error {
 		there = true
 		switch unable, is := j.Unable(); {
 		case is:
 			ended, why = true, unable
-		case j.Status == Held && j.HoldReasonCode != holdCodeSpooling && !asked:
+		case j.Status == condor.Held && j.HoldReasonCode != condor.HoldCodeSpooling && !asked:
 			asked = true
 			return ErrReasons
-		case j.Status == Held && j.HoldReasonCode != holdCodeSpooling:
+		case j.Status == condor.Held && j.HoldReasonCode != condor.HoldCodeSpooling:
 			ended, why = true, fmt.Sprintf("job %s, which tries it, is on hold: %s", j.ID(), j.HoldReason)
-		case j.Status == Completed && (j.ExitCode == nil || *j.ExitCode != 0):
+		case j.Status == condor.Completed && (j.ExitCode == nil || *j.ExitCode != 0):
 			ended, why = true, fmt.Sprintf("job %s, which tries it, has failed", j.ID())
-		case j.Status == Completed:
+		case j.Status == condor.Completed:
 			ended = true
 		}
 		return nil

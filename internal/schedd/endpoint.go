@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Endpoint is a schedd and the pool whose collector has its address. Empty fields mean the defaults: Options.Pool and
@@ -31,11 +33,11 @@ func AllowEndpoint(e Endpoint, patterns []string) error {
 		}
 	}
 	if len(patterns) == 0 {
-		return Refusal(
+		return condor.Refusal(
 			"spec.pool: this htcd sends jobs to its own schedd only (--allow-pools names no other): leave collector and schedd out",
 		)
 	}
-	return Refusal(
+	return condor.Refusal(
 		"spec.pool: schedd %s is not one that htcd may send jobs to; its administrator allows %s (--allow-pools)",
 		e,
 		strings.Join(patterns, ", "),

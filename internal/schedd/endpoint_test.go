@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestWhereJobsMayBeSent(t *testing.T) {
@@ -36,7 +38,7 @@ func TestWhereJobsMayBeSent(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, c.says)
-			require.Equal(t, Refused, KindOf(err))
+			require.Equal(t, condor.Refused, condor.KindOf(err))
 		})
 	}
 	for _, pattern := range []string{"", "a b", "a/b/c", "[ab]", "a/", "/b", `a\b`} {
@@ -76,7 +78,7 @@ func TestASitesCommandIsAskedForEachAccountAndNotEveryTime(t *testing.T) {
 	client.o.Command = filepath.Join(client.o.BinDir, "myschedd") + "  show -j"
 	asked := func() int { b, _ := os.ReadFile(log); return strings.Count(string(b), "asked\n") }
 	_, err := client.ScheddName(t.Context(), Identity{})
-	require.Equal(t, Unreachable, KindOf(err), "without an answer nobody can be asked: %v", err)
+	require.Equal(t, condor.Unreachable, condor.KindOf(err), "without an answer nobody can be asked: %v", err)
 
 	require.NoError(t, os.WriteFile(says, []byte("one.test\n"), 0o600))
 	for range 3 {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // HistoryBounds keeps a history query cheap: without bounds the schedd reads its complete history, 2.7 s for 100,000
@@ -29,12 +31,12 @@ func (c *Client) History(
 	id Identity,
 	constraint string,
 	b HistoryBounds,
-	fn func(Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return c.history(ctx, id, question{constraint: constraint}, b, fn)
 }
 
-func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn func(Job) error) error {
+func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn func(condor.Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -43,7 +45,7 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 	if b.Enough == nil {
 		return c.left(ctx, q, b, fn)
 	}
-	err = c.left(ctx, q.explained(), b, func(j Job) error {
+	err = c.left(ctx, q.explained(), b, func(j condor.Job) error {
 		j.Reasoned = true
 		return fn(j)
 	})
@@ -51,16 +53,16 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 		return err
 	}
 	q.constraint = both(q.constraint, "!("+small(reasons)+")")
-	return c.left(ctx, q, b, func(j Job) error { return fn(unexplained(j)) })
+	return c.left(ctx, q, b, func(j condor.Job) error { return fn(unexplained(j)) })
 }
 
 // left asks within the bounds.
-func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn func(Job) error) error {
+func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn func(condor.Job) error) error {
 	if c.longLines.at(q.id.Endpoint) {
 		return c.forwards(ctx, q, b, fn)
 	}
 	err := c.answer(ctx, q.backwards(b), fn)
-	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, q.id) != nil || !c.short(ctx, q) {
+	if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || c.Answers(ctx, q.id) != nil || !c.short(ctx, q) {
 		return err
 	}
 	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
@@ -77,7 +79,7 @@ const maxForwards = 40_000
 func (c *Client) short(ctx context.Context, q question) bool {
 	n := 0
 	q.args, q.constraint = append(slices.Clone(q.args), "-forwards", "-json"), ""
-	err := c.ask(ctx, q.about("ClusterId,ProcId,JobStatus"), func(Job) error { n++; return nil })
+	err := c.ask(ctx, q.about("ClusterId,ProcId,JobStatus"), func(condor.Job) error { n++; return nil })
 	return err == nil && n < maxForwards
 }
 
@@ -97,13 +99,13 @@ func (q question) backwards(b HistoryBounds) question {
 }
 
 // forwards reads the complete history; of the bounds only Limit applies, which keeps the newest.
-func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn func(Job) error) error {
+func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn func(condor.Job) error) error {
 	q.args = append(slices.Clone(q.args), "-forwards", "-json")
 	if b.Limit == 0 {
 		return c.answer(ctx, q, fn)
 	}
-	var newest []Job
-	err := c.answer(ctx, q, func(j Job) error {
+	var newest []condor.Job
+	err := c.answer(ctx, q, func(j condor.Job) error {
 		if newest = append(newest, j); len(newest) > b.Limit {
 			newest = newest[1:]
 		}

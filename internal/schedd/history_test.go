@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // slow answers from the beginning of the history, oldest first, and never from its end. It records its arguments.
@@ -22,10 +24,10 @@ esac`
 func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 	for name, c := range map[string]struct {
 		length int
-		kind   Kind
+		kind   condor.Kind
 	}{
 		"and so from then on":                     {length: 3},
-		"unless it is longer than a schedd shows": {length: maxForwards, kind: Timeout},
+		"unless it is longer than a schedd shows": {length: maxForwards, kind: condor.Timeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each waits for the same deadline
@@ -41,13 +43,13 @@ func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 					Identity{},
 					"",
 					b,
-					func(j Job) error { clusters = append(clusters, j.Cluster); return nil },
+					func(j condor.Job) error { clusters = append(clusters, j.Cluster); return nil },
 				)
 				return clusters, err
 			}
 			all, err := seen(HistoryBounds{Since: "2.0"})
 			if c.kind != 0 {
-				require.Equal(t, c.kind, KindOf(err))
+				require.Equal(t, c.kind, condor.KindOf(err))
 				require.Empty(t, all)
 				return
 			}

@@ -6,46 +6,29 @@ import (
 	"fmt"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
-
-// The hold of a suspended pool. Its code is that of every condor_hold; the subcode, which condor_hold -subcode sets, is
-// nobody else's, so that exactly these jobs are released again.
-const (
-	PoolHoldCode    = 1
-	PoolHoldSubCode = 7284
-)
-
-// heldByPool is true for a job held because its pool is suspended.
-var heldByPool = fmt.Sprintf("HoldReasonCode =?= %d && HoldReasonSubCode =?= %d", PoolHoldCode, PoolHoldSubCode)
-
-// notHeldByPool is its opposite; an ad without a hold has neither attribute.
-var notHeldByPool = fmt.Sprintf("(HoldReasonCode =!= %d || HoldReasonSubCode =!= %d)", PoolHoldCode, PoolHoldSubCode)
-
-// HeldByPool reports whether the job is on hold because its pool is suspended.
-func (j Job) HeldByPool() bool {
-	return j.Status == Held && j.HoldReasonCode == PoolHoldCode && j.HoldReasonSubCode == PoolHoldSubCode
-}
 
 // PoolConstraint matches the jobs of these HTCJobs and HTCWorkflows that were sent by way of a pool, nodes and DAGMan's
 // own jobs included.
 func PoolConstraint(pool string, uids ...string) string {
-	return fmt.Sprintf("%s =?= %s && %s", attrPool, classad.Quote(pool), memberOf(attrWorkflow+" ?: "+attrUID, uids))
+	return fmt.Sprintf("%s =?= %s && %s", condor.AttrPool, classad.Quote(pool), condor.MemberOf(condor.AttrWorkflow+" ?: "+condor.AttrUID, uids))
 }
 
 // waiting is true for a job that waits for a slot, and for a DAGMan, which sends further ones. What DAGMan has sent
 // goes on while it is on hold. A factory of jobs makes no more of them while it is on hold; its ad has no status.
 var waiting = fmt.Sprintf(
 	"(JobStatus == %d || JobUniverse == %d && JobStatus == %d || %s && (JobMaterializePaused ?: %d) == %d)",
-	Idle,
+	condor.Idle,
 	schedulerUniverse,
-	Running,
+	condor.Running,
 	aFactory,
 	factoryGoesOn,
 	factoryGoesOn,
 )
 
-const aFactory = attrMade + " =!= undefined && ProcId =?= undefined"
+const aFactory = condor.AttrMade + " =!= undefined && ProcId =?= undefined"
 
 // PoolHold begins the reason of a hold of HoldIdle, by which factories are told that it holds.
 const PoolHold = "htcd: HTCPool "
@@ -63,7 +46,7 @@ func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason s
 		"-reason",
 		reason,
 		"-subcode",
-		fmt.Sprint(PoolHoldSubCode),
+		fmt.Sprint(condor.PoolHoldSubCode),
 	)
 }
 
@@ -75,7 +58,7 @@ func (c *Client) ReleaseHeld(ctx context.Context, id Identity, constraint, reaso
 		id,
 		"condor_release",
 		fmt.Sprintf("(JobStatus == %d && %s || %s && substr(JobMaterializePauseReason, 0, %d) == %q) && (%s)",
-			Held, heldByPool, aFactory, len(PoolHold), PoolHold, constraint),
+			condor.Held, condor.PoolHeld, aFactory, len(PoolHold), PoolHold, constraint),
 		"-reason",
 		reason,
 	)
@@ -91,6 +74,6 @@ func (c *Client) change(ctx context.Context, id Identity, name, constraint strin
 	var out bytes.Buffer
 	return c.run(ctx, command{
 		name: name, args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out),
-		answers: func(e *Error) bool { return e.ExitCode == 1 && nothingMatched(e.Stderr) },
+		answers: func(e *condor.Error) bool { return e.ExitCode == 1 && nothingMatched(e.Stderr) },
 	})
 }

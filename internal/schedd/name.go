@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -31,7 +32,7 @@ func (c *Client) ScheddName(ctx context.Context, id Identity) (string, error) {
 	case err != nil:
 		return "", err
 	case name == "" && here == "":
-		return "", &Error{Command: "condor_config_val", Stderr: "neither SCHEDD_HOST nor FULL_HOSTNAME is set"}
+		return "", &condor.Error{Command: "condor_config_val", Stderr: "neither SCHEDD_HOST nor FULL_HOSTNAME is set"}
 	case name == "":
 		return here, nil
 	case name == here || strings.Contains(strings.TrimSuffix(name, "@"), "@"):
@@ -142,11 +143,11 @@ func (c *Client) site(ctx context.Context, id Identity) (string, error) {
 		if name, err = namedSchedd(out.String()); err == nil {
 			return name, nil
 		}
-		err = &Error{Command: words[0], Stderr: err.Error()}
+		err = &condor.Error{Command: words[0], Stderr: err.Error()}
 	}
-	var e *Error
+	var e *condor.Error
 	if errors.As(err, &e) {
-		e.Kind = Unreachable // its words are not HTCondor's, and without it no schedd can be asked
+		e.Kind = condor.Unreachable // its words are not HTCondor's, and without it no schedd can be asked
 	}
 	return "", err
 }
@@ -182,7 +183,7 @@ func namedSchedd(out string) (string, error) {
 		}
 	}
 	if !scheddName.MatchString(name) {
-		return "", fmt.Errorf("expected the schedd's name, or SCHEDD_HOST=name, found %q", clip(strings.TrimSpace(out)))
+		return "", fmt.Errorf("expected the schedd's name, or SCHEDD_HOST=name, found %q", condor.Clip(strings.TrimSpace(out)))
 	}
 	return name, nil
 }
@@ -192,7 +193,7 @@ func (c *Client) config(ctx context.Context, id Identity, setting string) (strin
 	var out bytes.Buffer
 	err := c.run(ctx, command{
 		name: "condor_config_val", args: []string{setting}, id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out),
-		answers: func(e *Error) bool { return e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") },
+		answers: func(e *condor.Error) bool { return e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") },
 	})
 	return strings.TrimSpace(out.String()), err
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // notLocated is condor_ping's message about a schedd whose address it did not get, because the collector has no record
@@ -17,8 +19,8 @@ const notLocated = "couldn't locate"
 // cannot distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes),
 // from one that never existed, so both are named.
 func (c *Client) notFound(ctx context.Context, id Identity, args []string, err error) error {
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Kind != Unreachable || !strings.Contains(e.Stderr, notLocated) || ctx.Err() != nil {
+	e, ok := errors.AsType[*condor.Error](err)
+	if !ok || e.Kind != condor.Unreachable || !strings.Contains(e.Stderr, notLocated) || ctx.Err() != nil {
 		return err
 	}
 	ask := []string{"-type", "COLLECTOR", "-long", "READ"}
@@ -30,7 +32,7 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	}
 	_, silent := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), ask...)
 	explained := *e
-	if kind := KindOf(silent); kind == Unreachable || kind == Timeout {
+	if kind := condor.KindOf(silent); kind == condor.Unreachable || kind == condor.Timeout {
 		explained.Stderr = fmt.Sprintf(
 			"the collector %s, which knows where schedd %s is, does not answer: %s",
 			collector,
@@ -44,8 +46,8 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 }
 
 // withName adds the schedd of a command to a message that omits it.
-func withName(e *Error, args []string) {
-	if name := named(args); e.Kind == Unreachable && !strings.Contains(e.Error(), name) {
+func withName(e *condor.Error, args []string) {
+	if name := named(args); e.Kind == condor.Unreachable && !strings.Contains(e.Error(), name) {
 		e.Stderr = fmt.Sprintf("schedd %s: %s", name, cmp.Or(e.Stderr, strings.TrimPrefix(e.Error(), e.Command+": ")))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestAScheddThatIsNotFoundIsNamedAndSoIsTheCollector(t *testing.T) {
@@ -30,7 +32,7 @@ func TestAScheddThatIsNotFoundIsNamedAndSoIsTheCollector(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := tools(t, long, map[string]string{"condor_ping": c.script}).Answers(t.Context(), Identity{})
 			require.ErrorContains(t, err, c.words)
-			require.Equal(t, Unreachable, KindOf(err))
+			require.Equal(t, condor.Unreachable, condor.KindOf(err))
 		})
 	}
 }

@@ -12,27 +12,29 @@ import (
 	"unique"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/plaintext"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil
 // error is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than
 // ErrReasons ends the query and is returned as it is.
-func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(condor.Job) error) error {
 	return c.queue(ctx, id, question{constraint: constraint}, fn)
 }
 
 // Present is Queue for a caller who only wants to know which jobs are there: ID, Status and Owner of each.
-func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn func(condor.Job) error) error {
 	return c.queue(ctx, id, question{constraint: constraint, presence: true}, fn)
 }
 
 // PresentOf is Present for the jobs of these HTCJobs or HTCWorkflows, with the UID of each.
-func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn func(Job) error) error {
-	return c.queue(ctx, id, question{constraint: UIDsConstraint(uids...), presence: true, uids: true}, fn)
+func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn func(condor.Job) error) error {
+	return c.queue(ctx, id, question{constraint: condor.UIDsConstraint(uids...), presence: true, uids: true}, fn)
 }
 
-func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(Job) error) error {
+func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(condor.Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(Job
 }
 
 // ask asks once for some attributes of the matching jobs.
-func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error {
+func (c *Client) ask(ctx context.Context, cmd command, fn func(condor.Job) error) error {
 	cmd.read = func(r io.Reader) error {
 		err := classad.ReadJSON(r, func(ad classad.Ad) error {
 			j, err := newJob(ad)
@@ -70,61 +72,61 @@ func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error
 
 // fields are the requested attributes and their destinations. Requesting only these makes a query six times
 // faster than requesting complete ads. None of them may be long.
-var fields = map[string]func(*Job, classad.Value){
-	"ClusterId":            func(j *Job, v classad.Value) { j.Cluster = integer(v) },
-	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
-	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID = interned(v) },
-	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
-	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
-	attrNodes:              func(j *Job, v classad.Value) { j.Tag.Nodes = hash(v) },
-	attrRepeats:            func(j *Job, v classad.Value) { j.Tag.Repeats = interned(v) },
-	attrNumber:             func(j *Job, v classad.Value) { j.Own = optionalInt(v) },
-	attrLauncher:           func(j *Job, v classad.Value) { j.Launcher, _ = v.Bool() },
-	attrMade:               func(j *Job, v classad.Value) { j.Made = integer(v) },
-	attrPool:               func(j *Job, v classad.Value) { j.Tag.Pool = poolName(v) },
-	"Owner":                func(j *Job, v classad.Value) { j.Owner = interned(v) },
-	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
-	"LastJobStatus":        func(j *Job, v classad.Value) { j.LastStatus = JobStatus(integer(v)) },
-	"ExitBySignal":         func(j *Job, v classad.Value) { j.ExitBySignal = optionalBool(v) },
-	"ExitCode":             func(j *Job, v classad.Value) { j.ExitCode = optionalInt(v) },
-	"ExitSignal":           func(j *Job, v classad.Value) { j.ExitSignal = optionalInt(v) },
-	"JobSuccessExitCode":   func(j *Job, v classad.Value) { j.SuccessExitCode = integer(v) },
-	attrSuccess:            func(j *Job, v classad.Value) { j.SuccessCodes = interned(v) },
-	attrHeldDeadline:       func(j *Job, v classad.Value) { j.HeldDeadline = seconds(v) },
-	attrIdleDeadline:       func(j *Job, v classad.Value) { j.IdleDeadline = seconds(v) },
-	attrRunDeadline:        func(j *Job, v classad.Value) { j.RunDeadline = seconds(v) },
-	"HoldReasonCode":       func(j *Job, v classad.Value) { j.HoldReasonCode = integer(v) },
-	"LastHoldReasonCode":   func(j *Job, v classad.Value) { j.LastHoldReasonCode = integer(v) },
-	"HoldReasonSubCode":    func(j *Job, v classad.Value) { j.HoldReasonSubCode = integer(v) },
-	"RemoteHost":           func(j *Job, v classad.Value) { j.RemoteHost = interned(v) },
-	"QDate":                func(j *Job, v classad.Value) { j.QDate = seconds(v) },
-	"StageInFinish":        func(j *Job, v classad.Value) { j.StageInFinish = seconds(v) },
-	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
-	"ServerTime":           func(j *Job, v classad.Value) { j.ServerTime = seconds(v) },
-	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
-	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
-	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
-	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
-	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
-	"TransferOutFinished":  func(j *Job, v classad.Value) { j.TransferOutFinished = seconds(v) },
-	"LastVacateTime":       func(j *Job, v classad.Value) { j.LastVacateTime = seconds(v) },
-	"JobCurrentStartDate":  func(j *Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
-	"RemoteUserCpu":        func(j *Job, v classad.Value) { j.UserCPU = real(v) },
-	"RemoteSysCpu":         func(j *Job, v classad.Value) { j.SysCPU = real(v) },
-	"MemoryUsage":          func(j *Job, v classad.Value) { j.MemoryUsage = size(v) },
-	"ResidentSetSize":      func(j *Job, v classad.Value) { j.ResidentSetSize = size(v) },
-	"DiskUsage":            func(j *Job, v classad.Value) { j.DiskUsage = size(v) },
-	"RequestCpus":          func(j *Job, v classad.Value) { j.RequestCpus = size(v) },
-	"RequestMemory":        func(j *Job, v classad.Value) { j.RequestMemory = size(v) },
-	"RequestDisk":          func(j *Job, v classad.Value) { j.RequestDisk = size(v) },
-	"MemoryProvisioned":    func(j *Job, v classad.Value) { j.MemoryProvisioned = size(v) },
+var fields = map[string]func(*condor.Job, classad.Value){
+	"ClusterId":             func(j *condor.Job, v classad.Value) { j.Cluster = integer(v) },
+	"ProcId":                func(j *condor.Job, v classad.Value) { j.Proc = integer(v) },
+	condor.AttrUID:          func(j *condor.Job, v classad.Value) { j.Tag.UID = interned(v) },
+	condor.AttrAttempt:      func(j *condor.Job, v classad.Value) { j.Tag.Attempt = integer(v) },
+	condor.AttrSpecHash:     func(j *condor.Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
+	condor.AttrNodes:        func(j *condor.Job, v classad.Value) { j.Tag.Nodes = hash(v) },
+	condor.AttrRepeats:      func(j *condor.Job, v classad.Value) { j.Tag.Repeats = interned(v) },
+	condor.AttrNumber:       func(j *condor.Job, v classad.Value) { j.Own = optionalInt(v) },
+	condor.AttrLauncher:     func(j *condor.Job, v classad.Value) { j.Launcher, _ = v.Bool() },
+	condor.AttrMade:         func(j *condor.Job, v classad.Value) { j.Made = integer(v) },
+	condor.AttrPool:         func(j *condor.Job, v classad.Value) { j.Tag.Pool = poolName(v) },
+	"Owner":                 func(j *condor.Job, v classad.Value) { j.Owner = interned(v) },
+	"JobStatus":             func(j *condor.Job, v classad.Value) { j.Status = condor.JobStatus(integer(v)) },
+	"LastJobStatus":         func(j *condor.Job, v classad.Value) { j.LastStatus = condor.JobStatus(integer(v)) },
+	"ExitBySignal":          func(j *condor.Job, v classad.Value) { j.ExitBySignal = optionalBool(v) },
+	"ExitCode":              func(j *condor.Job, v classad.Value) { j.ExitCode = optionalInt(v) },
+	"ExitSignal":            func(j *condor.Job, v classad.Value) { j.ExitSignal = optionalInt(v) },
+	"JobSuccessExitCode":    func(j *condor.Job, v classad.Value) { j.SuccessExitCode = integer(v) },
+	condor.AttrSuccess:      func(j *condor.Job, v classad.Value) { j.SuccessCodes = interned(v) },
+	condor.AttrHeldDeadline: func(j *condor.Job, v classad.Value) { j.HeldDeadline = seconds(v) },
+	condor.AttrIdleDeadline: func(j *condor.Job, v classad.Value) { j.IdleDeadline = seconds(v) },
+	condor.AttrRunDeadline:  func(j *condor.Job, v classad.Value) { j.RunDeadline = seconds(v) },
+	"HoldReasonCode":        func(j *condor.Job, v classad.Value) { j.HoldReasonCode = integer(v) },
+	"LastHoldReasonCode":    func(j *condor.Job, v classad.Value) { j.LastHoldReasonCode = integer(v) },
+	"HoldReasonSubCode":     func(j *condor.Job, v classad.Value) { j.HoldReasonSubCode = integer(v) },
+	"RemoteHost":            func(j *condor.Job, v classad.Value) { j.RemoteHost = interned(v) },
+	"QDate":                 func(j *condor.Job, v classad.Value) { j.QDate = seconds(v) },
+	"StageInFinish":         func(j *condor.Job, v classad.Value) { j.StageInFinish = seconds(v) },
+	"EnteredCurrentStatus":  func(j *condor.Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
+	"ServerTime":            func(j *condor.Job, v classad.Value) { j.ServerTime = seconds(v) },
+	"JobStartDate":          func(j *condor.Job, v classad.Value) { j.JobStartDate = seconds(v) },
+	"CompletionDate":        func(j *condor.Job, v classad.Value) { j.CompletionDate = seconds(v) },
+	"JobFinishedHookDone":   func(j *condor.Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
+	"BytesSent":             func(j *condor.Job, v classad.Value) { j.BytesSent = size(v) },
+	"NumJobStarts":          func(j *condor.Job, v classad.Value) { j.NumJobStarts = integer(v) },
+	"TransferOutFinished":   func(j *condor.Job, v classad.Value) { j.TransferOutFinished = seconds(v) },
+	"LastVacateTime":        func(j *condor.Job, v classad.Value) { j.LastVacateTime = seconds(v) },
+	"JobCurrentStartDate":   func(j *condor.Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
+	"RemoteUserCpu":         func(j *condor.Job, v classad.Value) { j.UserCPU = real(v) },
+	"RemoteSysCpu":          func(j *condor.Job, v classad.Value) { j.SysCPU = real(v) },
+	"MemoryUsage":           func(j *condor.Job, v classad.Value) { j.MemoryUsage = size(v) },
+	"ResidentSetSize":       func(j *condor.Job, v classad.Value) { j.ResidentSetSize = size(v) },
+	"DiskUsage":             func(j *condor.Job, v classad.Value) { j.DiskUsage = size(v) },
+	"RequestCpus":           func(j *condor.Job, v classad.Value) { j.RequestCpus = size(v) },
+	"RequestMemory":         func(j *condor.Job, v classad.Value) { j.RequestMemory = size(v) },
+	"RequestDisk":           func(j *condor.Job, v classad.Value) { j.RequestDisk = size(v) },
+	"MemoryProvisioned":     func(j *condor.Job, v classad.Value) { j.MemoryProvisioned = size(v) },
 }
 
 // poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into
 // the status.
 func poolName(v classad.Value) string {
 	name := interned(v)
-	if len(name) > maxPool || !objRE.MatchString(name) {
+	if len(name) > submit.MaxPool || !submit.ObjRE.MatchString(name) {
 		return ""
 	}
 	return name
@@ -144,20 +146,20 @@ func hash(v classad.Value) string {
 }
 
 // presence is what Present requests. The owner of a job can change none of it.
-var presence = map[string]func(*Job, classad.Value){
+var presence = map[string]func(*condor.Job, classad.Value){
 	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
 }
 
 // taggedPresence is what PresentOf requests. The owner of a job can change the UID, but the constraint allows only
 // those it names.
-var taggedPresence = withMore(presence, map[string]func(*Job, classad.Value){attrUID: fields[attrUID]})
+var taggedPresence = withMore(presence, map[string]func(*condor.Job, classad.Value){condor.AttrUID: fields[condor.AttrUID]})
 
 // reasons are requested separately: see ErrReasons.
-var reasons = map[string]func(*Job, classad.Value){
-	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason = interned(v) },
-	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason = interned(v) },
-	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason = interned(v) },
-	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
+var reasons = map[string]func(*condor.Job, classad.Value){
+	"HoldReason":       func(j *condor.Job, v classad.Value) { j.HoldReason = interned(v) },
+	"LastHoldReason":   func(j *condor.Job, v classad.Value) { j.LastHoldReason = interned(v) },
+	"RemoveReason":     func(j *condor.Job, v classad.Value) { j.RemoveReason = interned(v) },
+	condor.AttrOutputs: func(j *condor.Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
 }
 
 // Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their
@@ -169,8 +171,8 @@ func attributes[T any](of map[string]T) string {
 }
 
 // newJob reads an ad. An ad without a number or a state is not a job's.
-func newJob(ad classad.Ad) (Job, error) {
-	j := Job{Cluster: -1, Proc: -1}
+func newJob(ad classad.Ad) (condor.Job, error) {
+	j := condor.Job{Cluster: -1, Proc: -1}
 	for _, a := range ad {
 		if a.Name == LeftOut { // as of an ad that condor_q cannot show
 			j.Unread, j.Reasoned = true, true
@@ -179,7 +181,7 @@ func newJob(ad classad.Ad) (Job, error) {
 			set(&j, a.Value)
 			continue
 		}
-		for _, known := range []map[string]func(*Job, classad.Value){nodeFields, reasons} {
+		for _, known := range []map[string]func(*condor.Job, classad.Value){nodeFields, reasons} {
 			for name, set := range known { // perhaps in another case
 				if strings.EqualFold(name, a.Name) {
 					set(&j, a.Value)
@@ -188,7 +190,7 @@ func newJob(ad classad.Ad) (Job, error) {
 		}
 	}
 	if j.Cluster < 1 || j.Proc < 0 || j.Status == 0 {
-		return j, fmt.Errorf("an ad without ClusterId, ProcId or JobStatus: %s", clip(ad.String()))
+		return j, fmt.Errorf("an ad without ClusterId, ProcId or JobStatus: %s", condor.Clip(ad.String()))
 	}
 	return j, nil
 }

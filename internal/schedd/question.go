@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // question is a query by condor_q or condor_history.
@@ -41,7 +42,7 @@ func both(first, second string) string {
 }
 
 // fields returns what is requested of the jobs.
-func (q question) fields() map[string]func(*Job, classad.Value) {
+func (q question) fields() map[string]func(*condor.Job, classad.Value) {
 	of := fields
 	switch {
 	case q.presence && q.uids:
@@ -95,9 +96,9 @@ func (q question) limited(projection string, constraints ...string) command {
 var ErrReasons = errors.New("the job's reasons are needed")
 
 // answer calls fn for every matching job.
-func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) error {
+func (c *Client) answer(ctx context.Context, q question, fn func(condor.Job) error) error {
 	var unjudged []jobState
-	err := c.all(ctx, q, func(j Job) error {
+	err := c.all(ctx, q, func(j condor.Job) error {
 		err := fn(j)
 		if errors.Is(err, ErrReasons) {
 			unjudged = append(unjudged, jobState{numberOf(j), j.Status})
@@ -116,9 +117,6 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 	return nil
 }
 
-// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
-const maxText = 4 << 10
-
 const (
 	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 80 KB of the command
 	// line, and each question has the schedd look through its queue, or its history.
@@ -129,11 +127,11 @@ const (
 // jobState is a job that was seen in a state. There may be 100,000 of them.
 type jobState struct {
 	jobNumber
-	status JobStatus
+	status condor.JobStatus
 }
 
 // reasons requests some jobs once more, with their reasons.
-func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn func(Job) error) error {
+func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn func(condor.Job) error) error {
 	left := map[jobNumber]bool{}
 	var clusters, procs, states []int
 	for _, j := range jobs {
@@ -147,7 +145,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	)
 	q.constraint = both(these, q.constraint)
 	why := q.explained()
-	err := c.ask(ctx, why.about(attributes(why.fields())), func(j Job) error {
+	err := c.ask(ctx, why.about(attributes(why.fields())), func(j condor.Job) error {
 		if !left[numberOf(j)] {
 			return nil
 		}
@@ -163,7 +161,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	}
 	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its
 	// reasons.
-	return c.ask(ctx, q.about(attributes(q.fields())), func(j Job) error {
+	return c.ask(ctx, q.about(attributes(q.fields())), func(j condor.Job) error {
 		if !left[numberOf(j)] {
 			return nil
 		}
@@ -173,7 +171,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 }
 
 // unexplained returns the job as one whose reasons are too long to be requested.
-func unexplained(j Job) Job {
+func unexplained(j condor.Job) condor.Job {
 	j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
 	return j
 }
@@ -218,7 +216,7 @@ const shortList = 32
 func small[T any](of map[string]T) string {
 	var all []string
 	for name := range of {
-		all = append(all, "(size(unparse("+name+")) > "+strconv.Itoa(maxText)+") =!= true")
+		all = append(all, "(size(unparse("+name+")) > "+strconv.Itoa(condor.MaxText)+") =!= true")
 	}
 	slices.Sort(all)
 	return strings.Join(all, " && ")
@@ -227,4 +225,4 @@ func small[T any](of map[string]T) string {
 // jobNumber is a job's number at its schedd.
 type jobNumber struct{ cluster, proc int }
 
-func numberOf(j Job) jobNumber { return jobNumber{j.Cluster, j.Proc} }
+func numberOf(j condor.Job) jobNumber { return jobNumber{j.Cluster, j.Proc} }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Request is what an idle job asks for.
@@ -63,15 +64,15 @@ func (c *Client) Requests(
 	}
 	short := fmt.Sprintf("(size(unparse(Requirements)) > %d) =!= true", longestRequirements)
 	for _, name := range requestColumns[2:6] {
-		short += fmt.Sprintf(" && (size(unparse(%s)) > %d) =!= true", name, maxText)
+		short += fmt.Sprintf(" && (size(unparse(%s)) > %d) =!= true", name, condor.MaxText)
 	}
 	these := fmt.Sprintf(
 		`%s && (JobStatus == %d && time() - EnteredCurrentStatus >= %d || JobStatus <= %d && %s >= %d) && `+
 			`member(strcat(ClusterId, ".", ProcId), {%s}) && %s`,
 		anyOf("ClusterId", clusters),
-		Idle,
+		condor.Idle,
 		int(idle.Seconds()),
-		Running,
+		condor.Running,
 		startsInVain,
 		ManyInVain,
 		strings.Join(jobIDs, ","),

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -37,9 +38,9 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 		}
 		edit := []string{attrSpooled, ""}
 		switch filepath.Base(at.Missing()) {
-		case Stdout:
+		case condor.Stdout:
 			edit = []string{"Out", `"/dev/null"`}
-		case Stderr:
+		case condor.Stderr:
 			edit = []string{"Err", `"/dev/null"`}
 		default:
 			if unlisted != nil {
@@ -74,7 +75,7 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 	if err != nil {
 		return err
 	}
-	for _, stream := range []string{Stdout, Stderr} {
+	for _, stream := range []string{condor.Stdout, condor.Stderr} {
 		f, err := os.OpenFile(filepath.Join(own, stream), os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- of this fetch alone
 		if err == nil {
 			err = f.Close()

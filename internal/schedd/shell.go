@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 //go:embed join.sh
@@ -152,9 +154,9 @@ func JoinCommand(words []string, terminal string) string {
 	var b strings.Builder
 	b.WriteString("set --")
 	for _, w := range words {
-		b.WriteString(" " + shellQuote(w))
+		b.WriteString(" " + submit.ShellQuote(w))
 	}
-	b.WriteString("\nterminal=" + shellQuote(terminal) + "\n" + joinBody)
+	b.WriteString("\nterminal=" + submit.ShellQuote(terminal) + "\n" + joinBody)
 	return `exec bash --norc --noprofile -c "$(printf %s ` + base64.StdEncoding.EncodeToString(
 		[]byte(b.String()),
 	) + ` | base64 -d)"`

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -24,16 +26,16 @@ var rangeRE = regexp.MustCompile(`^(\d+)\.0 - (\d+)\.(\d+)\n$`)
 
 // Submit sends the sandbox that Stage wrote into dir and returns the new cluster. An error may carry a cluster, see
 // Error.Cluster. Exit 0 is not the end of spooling: for about a second the jobs are held with code 16.
-func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, error) {
-	procs, err := stagedProcs(dir)
+func (c *Client) Submit(ctx context.Context, id Identity, dir string) (condor.Cluster, error) {
+	procs, err := submit.StagedProcs(dir)
 	if err != nil {
-		return Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	args, err := c.target(ctx, id)
 	if err != nil {
-		return Cluster{}, err
+		return condor.Cluster{}, err
 	}
-	args = append(args, "-spool", "-terse", fileSubmit)
+	args = append(args, "-spool", "-terse", submit.FileSubmit)
 	var out bytes.Buffer
 	err = c.run(ctx, command{
 		name: "condor_submit", args: args, dir: dir, id: id,
@@ -41,30 +43,30 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 		echoes: true,
 	})
 	cluster, known := parseRange(out.String())
-	var e *Error
+	var e *condor.Error
 	switch {
 	case err != nil && errors.As(err, &e):
 		// The range is printed before the files are sent: the cluster exists, but will hardly run.
 		if known {
 			e.Cluster = &cluster
 		}
-		if known && e.Kind == Refused {
-			e.Kind, e.AtCommit = Unknown, false // a submission with a cluster is not refused
+		if known && e.Kind == condor.Refused {
+			e.Kind, e.AtCommit = condor.Unknown, false // a submission with a cluster is not refused
 		}
 		// Problems with a job's credential are reported instead of the range.
 		if said := strings.Join(strings.Fields(out.String()), " "); !known && said != "" {
-			e.Stderr = strings.TrimSuffix(clip(said)+" | "+e.Stderr, " | ")
+			e.Stderr = strings.TrimSuffix(condor.Clip(said)+" | "+e.Stderr, " | ")
 		}
-		return Cluster{}, err
+		return condor.Cluster{}, err
 	case err != nil:
-		return Cluster{}, err
+		return condor.Cluster{}, err
 	case !known:
-		return Cluster{}, &Error{
+		return condor.Cluster{}, &condor.Error{
 			Command: "condor_submit",
-			Stderr:  fmt.Sprintf("expected a range such as 9.0 - 9.2, found %q", clip(out.String())),
+			Stderr:  fmt.Sprintf("expected a range such as 9.0 - 9.2, found %q", condor.Clip(out.String())),
 		}
 	case cluster.Procs != procs:
-		return Cluster{}, &Error{Command: "condor_submit", Cluster: &cluster,
+		return condor.Cluster{}, &condor.Error{Command: "condor_submit", Cluster: &cluster,
 			Stderr: fmt.Sprintf("cluster %d has %d procs, expected %d", cluster.ID, cluster.Procs, procs)}
 	}
 	return cluster, nil
@@ -80,7 +82,7 @@ const (
 // spoolTime returns what a submit of so many procs gets for its inputs, of which each proc gets a copy.
 func spoolTime(dir string, procs int) time.Duration {
 	var more time.Duration
-	inputs := filepath.Join(dir, InputsDir)
+	inputs := filepath.Join(dir, submit.InputsDir)
 	_ = filepath.WalkDir(inputs, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil // condor_submit will say what is wrong
@@ -91,7 +93,7 @@ func spoolTime(dir string, procs int) time.Duration {
 		}
 		one := timePerInput + time.Duration(float64(info.Size())/inputSpeed*float64(time.Second))
 		if rel, err := filepath.Rel(inputs, name); err == nil &&
-			strings.HasPrefix(rel, InputsShared+string(filepath.Separator)) {
+			strings.HasPrefix(rel, submit.InputsShared+string(filepath.Separator)) {
 			one *= time.Duration(procs)
 		}
 		more += one
@@ -100,19 +102,12 @@ func spoolTime(dir string, procs int) time.Duration {
 	return more
 }
 
-func parseRange(out string) (Cluster, bool) {
+func parseRange(out string) (condor.Cluster, bool) {
 	m := rangeRE.FindStringSubmatch(out)
 	if m == nil || m[1] != m[2] {
-		return Cluster{}, false
+		return condor.Cluster{}, false
 	}
 	id, err1 := strconv.Atoi(m[1])
 	last, err2 := strconv.Atoi(m[3])
-	return Cluster{ID: id, Procs: last + 1}, err1 == nil && err2 == nil
-}
-
-func clip(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "..."
-	}
-	return s
+	return condor.Cluster{ID: id, Procs: last + 1}, err1 == nil && err2 == nil
 }

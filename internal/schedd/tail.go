@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // ErrNoNode is Tail's for a job that is running by its ad, but has no node: the one that it was to run on has just
@@ -40,9 +42,9 @@ func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) err
 	if t.Follow {
 		args = append(args, "-follow")
 	}
-	stream := Stdout
+	stream := condor.Stdout
 	if t.Stderr {
-		stream = Stderr
+		stream = condor.Stderr
 	}
 	args = append(args, fmt.Sprintf("%d.%d", t.Cluster, t.Proc), stream)
 	err = c.run(ctx, command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
@@ -52,7 +54,7 @@ func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) err
 		}
 		return nil
 	}})
-	var said *Error
+	var said *condor.Error
 	if errors.As(err, &said) && strings.Contains(said.Stderr, "does not support remote access") {
 		return ErrNoNode
 	}

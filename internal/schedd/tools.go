@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -24,7 +25,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	}
 	words := strings.Fields(out.String()) // $CondorVersion: 23.9.6 2026-07-12 ...
 	if len(words) < 2 || words[0] != "$CondorVersion:" {
-		return "", &Error{Command: "condor_q", Stderr: "expected $CondorVersion, found " + clip(out.String())}
+		return "", &condor.Error{Command: "condor_q", Stderr: "expected $CondorVersion, found " + condor.Clip(out.String())}
 	}
 	return words[1], nil
 }

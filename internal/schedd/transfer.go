@@ -11,21 +11,13 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/schedd/tool"
-)
-
-// The names of a job's streams among its output. They are HTCondor's own names in the job's directory: a file to which
-// the script gives such a name is the stream.
-const (
-	Stdout = "_condor_stdout"
-	Stderr = "_condor_stderr"
 )
 
 // attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same jobs.
 const attrFetch = "HTCJobFetch"
-
-// attrFetched lets a completed job leave the queue.
-const attrFetched = "HTCJobFetched"
 
 const (
 	// timePerTransfer suffices for a job of 1 GiB at 9 MB/s; one of a few KB takes 5 ms (measured, 100 in one command).
@@ -34,15 +26,12 @@ const (
 	maxTransferTime = 30 * time.Minute
 )
 
-// HoldTooMuchOutput is the hold code of a job that left more output than Description.MaxOutput.
-const HoldTooMuchOutput = 33
-
 // Waiting matches every completed job, sent by any htcd, that has not been released.
-var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", Tagged, Completed, attrFetched)
+var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", condor.Tagged, condor.Completed, condor.AttrFetched)
 
 // Procs are jobs of one cluster.
 type Procs struct {
-	Tag     Tag
+	Tag     condor.Tag
 	Cluster int
 	Numbers []int
 	Own     bool // Numbers are those of Job.Own
@@ -63,16 +52,16 @@ func (p Procs) Constraint() string {
 		}
 		numbers = append(
 			numbers,
-			fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]),
+			fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", submit.NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]),
 		)
 		i = last + 1
 	}
-	ended := fmt.Sprintf("JobStatus == %d", Completed)
+	ended := fmt.Sprintf("JobStatus == %d", condor.Completed)
 	switch {
 	case len(p.Nodes) > 0:
 		ended = "true"
 	case p.DAG:
-		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, Removed)
+		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, condor.Removed)
 	}
 	return fmt.Sprintf(
 		"ClusterId == %d && %s && %s && (%s)",
@@ -87,7 +76,7 @@ func (p Procs) Constraint() string {
 // numbers. HTCondor brings a named directory without the path to it.
 func NodesBrought(p Procs) string {
 	if len(p.Nodes) == 0 {
-		return "0/" + dirNodes
+		return "0/" + submit.DirNodes
 	}
 	return "0"
 }
@@ -95,11 +84,11 @@ func NodesBrought(p Procs) string {
 // nodeDirs names what a Transfer brings of a DAG.
 func (p Procs) nodeDirs() string {
 	if len(p.Nodes) == 0 {
-		return dirNodes
+		return submit.DirNodes
 	}
 	dirs := make([]string, len(p.Nodes))
 	for i, node := range p.Nodes {
-		dirs[i] = DAGDir(node)
+		dirs[i] = submit.DAGDir(node)
 	}
 	return strings.Join(dirs, ",")
 }
@@ -107,14 +96,14 @@ func (p Procs) nodeDirs() string {
 // ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may
 // have edited it.
 var ownPlaces = []string{
-	"Out", classad.Quote(Stdout), "Err", classad.Quote(Stderr), "TransferOutputRemaps", "undefined",
-	"SUBMIT_Out", classad.Quote(Stdout), "SUBMIT_Err", classad.Quote(Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
+	"Out", classad.Quote(condor.Stdout), "Err", classad.Quote(condor.Stderr), "TransferOutputRemaps", "undefined",
+	"SUBMIT_Out", classad.Quote(condor.Stdout), "SUBMIT_Err", classad.Quote(condor.Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
 }
 
 // TransferError says which job's output could not be fetched. The others may be fetched without it.
 type TransferError struct {
 	Proc int // of the cluster
-	Err  *Error
+	Err  *condor.Error
 	// Lacks names files that HTCondor has listed but does not have. If there are any, everything else of this job has
 	// arrived in spite of the error.
 	Lacks []string
@@ -146,7 +135,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 // HTCondor's tool writes into the directory that the job's ad names, initially the one it was sent from. So the ads are
 // edited, all at once: no directory needs to exist before.
 func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir string) error {
-	into := "strcat(" + classad.Quote(dir+"/") + ", " + NumberAttribute(procs.Own) + ")"
+	into := "strcat(" + classad.Quote(dir+"/") + ", " + submit.NumberAttribute(procs.Own) + ")"
 	mark := classad.Quote(dir)
 	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
 	if procs.DAG {
@@ -192,7 +181,7 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 			echoes:  true,
 		},
 	)
-	var e *Error
+	var e *condor.Error
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {
 			proc, _ := strconv.Atoi(m[2])
@@ -211,7 +200,7 @@ func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 	if procs.Factory {
 		return c.Remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
 	}
-	_, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
+	_, err := c.edit(ctx, id, procs.Constraint(), condor.AttrFetched, "true")
 	return err
 }
 
@@ -227,8 +216,8 @@ func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs
 	for range 2 {
 		var out bytes.Buffer
 		err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
-		var e *Error
-		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != Unknown ||
+		var e *condor.Error
+		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != condor.Unknown ||
 			!strings.HasPrefix(e.Stderr, "Failed to set attribute") {
 			return err == nil, err
 		}

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestProcsAreNamedInRanges(t *testing.T) {
-	tag := Tag{UID: "u", Attempt: 2}
+	tag := condor.Tag{UID: "u", Attempt: 2}
 	const head = `ClusterId == 7 && HTCJobUID =?= "u" && HTCJobAttempt =?= 2 && JobStatus == 4 && `
 	for name, c := range map[string]struct {
 		numbers []int
@@ -33,24 +35,24 @@ func TestTransfer(t *testing.T) {
 	const away = `printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`
 	for name, c := range map[string]struct {
 		edit, transfer string
-		kind           Kind
+		kind           condor.Kind
 		words          string
 		proc           int // of a TransferError; -1: none
 	}{
-		"what is there is brought":              {edited, `echo "Fetching data files..."`, Unknown, "", -1},
-		"where no job matches nothing is asked": {none, `exit 1`, Unknown, "", -1},
-		"no schedd at the edit":                 {away, `exit 1`, Unreachable, "condor_qedit: schedd schedd.test: ERROR: Can't find address", -1},
-		"no schedd at the transfer":             {edited, away, Unreachable, "condor_transfer_data: schedd schedd.test: ERROR: Can't find address", -1},
+		"what is there is brought":              {edited, `echo "Fetching data files..."`, condor.Unknown, "", -1},
+		"where no job matches nothing is asked": {none, `exit 1`, condor.Unknown, "", -1},
+		"no schedd at the edit":                 {away, `exit 1`, condor.Unreachable, "condor_qedit: schedd schedd.test: ERROR: Can't find address", -1},
+		"no schedd at the transfer":             {edited, away, condor.Unreachable, "condor_transfer_data: schedd schedd.test: ERROR: Can't find address", -1},
 		"a job whose files are gone is named": {edited, `printf 'DCSchedd::receiveJobSandbox:7003:File transfer failed for target job 7.1: SCHEDD at 127.0.0.1 failed to send file(s)\nERROR: Failed to spool job files.\n' >&2; exit 1`,
-			Unknown, "failed to send file(s)", 1},
-		"another cluster's job is not": {edited, `echo 'File transfer failed for target job 77.1: x' >&2; exit 1`, Unknown, "target job 77.1", -1},
+			condor.Unknown, "failed to send file(s)", 1},
+		"another cluster's job is not": {edited, `echo 'File transfer failed for target job 77.1: x' >&2; exit 1`, condor.Unknown, "target job 77.1", -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_qedit": c.edit, "condor_transfer_data": c.transfer})
 			err := client.Transfer(
 				t.Context(),
 				Identity{},
-				Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0, 1}},
+				Procs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0, 1}},
 				"/out/x",
 			)
 			if c.words == "" {
@@ -58,7 +60,7 @@ func TestTransfer(t *testing.T) {
 				return
 			}
 			require.ErrorContains(t, err, c.words)
-			require.Equal(t, c.kind, KindOf(err))
+			require.Equal(t, c.kind, condor.KindOf(err))
 			proc := -1
 			var at *TransferError
 			if errors.As(err, &at) {
@@ -75,7 +77,7 @@ func TestWhichFileTheScheddDoesNotHave(t *testing.T) {
 		"|Error: reading from file /spool/12/it's (errno 2) here: (errno 2) No such file or directory":                                                        "/spool/12/it's (errno 2) here",
 		"|Error: reading from file /spool/12/a: (errno 5) Input/output error":                                                                                 "",
 	} {
-		require.Equal(t, want, (&TransferError{Err: &Error{Stderr: said}}).Missing())
+		require.Equal(t, want, (&TransferError{Err: &condor.Error{Stderr: said}}).Missing())
 	}
 }
 
@@ -83,9 +85,9 @@ func TestWhatAListOfFilesHasBeyondWhatCame(t *testing.T) {
 	for list, c := range map[string]struct{ came, lacks []string }{
 		"a,b,plain":            {[]string{"a,b", "plain"}, nil},
 		"a,b,b":                {[]string{"a,b"}, []string{"b"}},
-		"a,,,, blanks ,plain":  {[]string{" blanks ", ",", "a,", Stdout}, []string{"plain"}},
+		"a,,,, blanks ,plain":  {[]string{" blanks ", ",", "a,", condor.Stdout}, []string{"plain"}},
 		"line end,of\ntwo":     {[]string{"line\nend", "of\ntwo"}, nil},
-		"":                     {[]string{Stdout}, nil},
+		"":                     {[]string{condor.Stdout}, nil},
 		"gone, gone too,there": {[]string{"there"}, []string{"gone", "gone too"}},
 	} {
 		require.Equal(t, c.lacks, lacking(list, c.came), "%q", list)
@@ -93,7 +95,7 @@ func TestWhatAListOfFilesHasBeyondWhatCame(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	procs := Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
+	procs := Procs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
 	client := tools(
 		t,
 		long,
@@ -113,7 +115,7 @@ func TestRelease(t *testing.T) {
 			"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`,
 		},
 	)
-	require.Equal(t, Credentials, KindOf(client.Release(t.Context(), Identity{}, procs)))
+	require.Equal(t, condor.Credentials, condor.KindOf(client.Release(t.Context(), Identity{}, procs)))
 
 	dead := filepath.Join(t.TempDir(), "dead")
 	client = tools(
@@ -126,8 +128,8 @@ touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint:
 	)
 	require.Equal(
 		t,
-		Unreachable,
-		KindOf(client.Release(t.Context(), Identity{}, procs)),
+		condor.Unreachable,
+		condor.KindOf(client.Release(t.Context(), Identity{}, procs)),
 		"the schedd died while it was asked",
 	)
 }
@@ -136,7 +138,7 @@ func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
 	note := `echo "$(basename "$0") $*" >>` + said
 	client := tools(t, long, map[string]string{"condor_hold": note, "condor_qedit": note, "condor_release": note})
-	require.NoError(t, client.SetMaxJobs(t.Context(), Identity{}, Tag{UID: "u", Attempt: 1}, 7, 12))
+	require.NoError(t, client.SetMaxJobs(t.Context(), Identity{}, condor.Tag{UID: "u", Attempt: 1}, 7, 12))
 	text, err := os.ReadFile(said)
 	require.NoError(t, err)
 	lines := strings.Split(string(text), "\n")
@@ -154,20 +156,22 @@ func TestAJobThatRemovedItsStreamsLeavesTheRest(t *testing.T) {
 	}
 	client := tools(t, long, map[string]string{
 		"condor_qedit": `case "$*" in *'Out "/dev/null"') touch ` + dir + `/noout ;; *'Err "/dev/null"') touch ` + dir + `/noerr ;; esac`,
-		"condor_transfer_data": `if [ ! -f ` + dir + `/noerr ]; then ` + missing(Stderr) + `; fi
-if [ ! -f ` + dir + `/noout ]; then ` + missing(Stdout) + `; fi`,
+		"condor_transfer_data": `if [ ! -f ` + dir + `/noerr ]; then ` + missing(condor.Stderr) + `; fi
+if [ ! -f ` + dir + `/noout ]; then ` + missing(condor.Stdout) + `; fi`,
 	})
-	of := func(numbers ...int) Procs { return Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: numbers} }
+	of := func(numbers ...int) Procs {
+		return Procs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: numbers}
+	}
 	require.Error(t, client.Transfer(t.Context(), Identity{}, of(0, 1), dir), "the others come without it")
 	require.NoError(t, client.Transfer(t.Context(), Identity{}, of(1), dir))
-	require.FileExists(t, filepath.Join(dir, "1", Stdout))
-	require.FileExists(t, filepath.Join(dir, "1", Stderr))
+	require.FileExists(t, filepath.Join(dir, "1", condor.Stdout))
+	require.FileExists(t, filepath.Join(dir, "1", condor.Stderr))
 }
 
 func TestProcsWithNumbersOfTheirOwnAreFetchedByThem(t *testing.T) {
 	require.Equal(
 		t,
-		"ClusterId == 7 && "+(Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
-		Procs{Tag: Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
+		"ClusterId == 7 && "+(condor.Tag{UID: "u", Attempt: 2}).Constraint()+" && JobStatus == 4 && (HTCJobProc >= 3 && HTCJobProc <= 3 || HTCJobProc >= 7 && HTCJobProc <= 8)",
+		Procs{Tag: condor.Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
 	)
 }

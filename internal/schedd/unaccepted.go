@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // pingTimeout is how long to wait for the collector's objection to a token.
@@ -22,19 +24,19 @@ func (c *Client) ofToken(ctx context.Context, id Identity, err error) error {
 	if err == nil || id.Tokens == "" && id.SciToken == "" {
 		return err
 	}
-	if KindOf(err) == Unreachable {
-		if objects := c.pingCollector(ctx, id); KindOf(objects) == Credentials || KindOf(objects) == NotAuthorised {
+	if condor.KindOf(err) == condor.Unreachable {
+		if objects := c.pingCollector(ctx, id); condor.KindOf(objects) == condor.Credentials || condor.KindOf(objects) == condor.NotAuthorised {
 			err = objects
 		}
 	}
-	var e *Error
+	var e *condor.Error
 	switch {
 	case !errors.As(err, &e):
-	case e.Kind == Credentials && id.SciToken != "":
+	case e.Kind == condor.Credentials && id.SciToken != "":
 		e.Stderr = c.ofSciToken(ctx, id) + e.Stderr
-	case e.Kind == Credentials:
+	case e.Kind == condor.Credentials:
 		e.Stderr = unaccepted + e.Stderr
-	case e.Kind == NotAuthorised && id.SciToken != "":
+	case e.Kind == condor.NotAuthorised && id.SciToken != "":
 		e.Stderr = "the token, with " + id.Claims + ", must grant reading and writing (" + scopes + "), and its account be allowed to: " + e.Stderr
 	}
 	return err
@@ -71,7 +73,7 @@ func (c *Client) ofSciToken(ctx context.Context, id Identity) string {
 
 // sciTokenTrouble explains the error of condor_ping with debugging output, from the end of a handshake.
 func sciTokenTrouble(server, claims string, err error) string {
-	e, ok := errors.AsType[*Error](err)
+	e, ok := errors.AsType[*condor.Error](err)
 	if !ok {
 		return ""
 	}

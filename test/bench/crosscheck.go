@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // procsPerJob is how many procs each HTCJob of the cross-check has.
@@ -150,7 +151,7 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 		"-attributes",
 		schedd.Projection,
 		"-constraint",
-		schedd.ClusterConstraint(clusters...),
+		condor.ClusterConstraint(clusters...),
 	}
 	if id := strings.Fields(newest); len(id) == 2 {
 		args = append(args, "-since", id[0]+"."+id[1])

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // The limits of a schedd as HTCondor sets them, and as a site with many users does.
@@ -76,13 +76,13 @@ func (p *place) limited(ctx context.Context, d *daemon, n int, lines string) (fi
 	if _, err := p.create(ctx, p.ours, "made", 1, n, asFactory); err != nil {
 		return nil, err
 	}
-	if err := p.queuedIs(ctx, idleJobs, min(n, schedd.IdleAtOnce)); err != nil {
+	if err := p.queuedIs(ctx, idleJobs, min(n, submit.IdleAtOnce)); err != nil {
 		return nil, err
 	}
 	idle := time.Since(began)
 	const name = "made-00000"
 	job, err := p.untilJob(ctx, name, "idle", func(job *v1alpha1.HTCJob) bool {
-		return int(job.Status.Idle) == min(n, schedd.IdleAtOnce) && int(job.Status.Waiting) == n-int(job.Status.Idle)
+		return int(job.Status.Idle) == min(n, submit.IdleAtOnce) && int(job.Status.Waiting) == n-int(job.Status.Idle)
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (p *place) limited(ctx context.Context, d *daemon, n int, lines string) (fi
 	return []figure{
 		{what: "applied to 1,000 idle", ours: idle.Seconds(), floor: rawIdle.Seconds(), unit: "s", aim: "10 s", note: "load " + load()},
 		{what: "deleted to nothing left", ours: gone.Seconds(), floor: rawGone.Seconds(), unit: "s", aim: "10 s", note: "load " + load()},
-		{what: "ads in the queue", ours: float64(ads), floor: float64(min(n, schedd.IdleAtOnce)), unit: "ads"},
+		{what: "ads in the queue", ours: float64(ads), floor: float64(min(n, submit.IdleAtOnce)), unit: "ads"},
 		{what: "directories in the spool", ours: float64(spooled), unit: "directories"},
 		{what: "object", ours: float64(len(object)) / 1000, unit: "kB", aim: "16 kB"},
 		{what: "htcd at most", ours: most / 1e6, unit: "MB", aim: "120 MB"},
@@ -162,7 +162,7 @@ func (p *place) factoryByHand(ctx context.Context, n int) (idle, gone time.Durat
 	if _, err := p.sendFactory(ctx, n, "requirements = false\n"); err != nil {
 		return 0, 0, err
 	}
-	if err := p.queuedIs(ctx, idleJobs, min(n, schedd.IdleAtOnce)); err != nil {
+	if err := p.queuedIs(ctx, idleJobs, min(n, submit.IdleAtOnce)); err != nil {
 		return 0, 0, err
 	}
 	idle = time.Since(began)
@@ -181,7 +181,7 @@ func (p *place) sendFactory(ctx context.Context, n int, more string) (cluster st
 		"node.sh": p.inContainer(), "script": "exit 0\n",
 		"factory.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
 			"output = $(ProcId).out\nerror = $(ProcId).err\nnotification = Never\n" + more +
-			fmt.Sprintf("max_idle = %d\nqueue %d\n", schedd.IdleAtOnce, n),
+			fmt.Sprintf("max_idle = %d\nqueue %d\n", submit.IdleAtOnce, n),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			return "", err

@@ -20,7 +20,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // token is the token of every run that a row writes into a ledger by itself.
@@ -128,7 +128,7 @@ func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int)
 	}
 	// The schedd answers nobody while it takes a large one.
 	err = inParallel(len(jobs), max(1, min(4, 40_000/procs)), func(i int) error {
-		tag := schedd.Tag{UID: string(jobs[i].UID), Attempt: 1, Namespace: jobs[i].Namespace, Name: jobs[i].Name}
+		tag := condor.Tag{UID: string(jobs[i].UID), Attempt: 1, Namespace: jobs[i].Namespace, Name: jobs[i].Name}
 		text := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nrequirements = false\n"+
 			"+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n", tag.UID, tag.Namespace, tag.Name, procs)
 		file := filepath.Join(dir, fmt.Sprintf("%d.sub", i))

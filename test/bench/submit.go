@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // stage writes n sandboxes like htcd's, with this many procs each, and returns their directories.
@@ -28,8 +29,8 @@ func (p *place) stage(n, procs int, items ...string) ([]string, error) {
 		if err := os.Mkdir(dirs[i], 0o755); err != nil {
 			return nil, err
 		}
-		s, err := schedd.Description{
-			Tag: schedd.Tag{
+		s, err := submit.Description{
+			Tag: condor.Tag{
 				UID:       fmt.Sprintf("raw-%d", i),
 				Attempt:   1,
 				Namespace: p.other,
@@ -41,7 +42,7 @@ func (p *place) stage(n, procs int, items ...string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := schedd.Stage(dirs[i], s, token); err != nil {
+		if err := submit.Stage(dirs[i], s, token); err != nil {
 			return nil, err
 		}
 	}

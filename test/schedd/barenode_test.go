@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // leaveBehind leaves a process that nothing ends but SIGKILL and that goes on changing what is collected, and files by
@@ -45,7 +45,7 @@ func TestANodeWithoutCurlAndPIDNamespaces(t *testing.T) {
 	t.Cleanup(server.Close)
 	b.d.CallbackURL, b.d.PullURL = server.URL, server.URL+"/credentials/u/1"
 	b.d.CallbackCA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	b.d.Credentials = []schedd.Credential{{Name: "atlas", Content: "first\n"}}
+	b.d.Credentials = []submit.Credential{{Name: "atlas", Content: "first\n"}}
 
 	programs := filepath.Join(dir, "bin")
 	require.NoError(t, os.Mkdir(programs, 0o700))

@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
@@ -32,7 +34,7 @@ type bench struct {
 	t     *testing.T
 	world parts.World
 	id    schedd.Identity
-	d     schedd.Description
+	d     submit.Description
 
 	mu     sync.Mutex
 	events []event
@@ -86,8 +88,8 @@ func newBench(t *testing.T) *bench {
 	b.id = schedd.Identity{CCache: ticket.CCache}
 	receiver := httptest.NewServer(http.HandlerFunc(b.receive))
 	t.Cleanup(receiver.Close)
-	b.d = schedd.Description{
-		Tag:       schedd.Tag{UID: "test-" + rand.Text(), Attempt: 1, Namespace: "default", Name: "conversation"},
+	b.d = submit.Description{
+		Tag:       condor.Tag{UID: "test-" + rand.Text(), Attempt: 1, Namespace: "default", Name: "conversation"},
 		BatchName: t.Name(), Queue: 1, Command: "bash", Source: "exit 0",
 		Image:       fmt.Sprintf("docker://127.0.0.1:%d/centos", b.world.Ports.Registry),
 		CallbackURL: receiver.URL, CallbackDeadline: 20 * time.Second,
@@ -122,7 +124,7 @@ func (b *bench) received() []event {
 }
 
 // submit sends b.d; at the end of the test its remaining jobs are removed.
-func (b *bench) submit() schedd.Cluster {
+func (b *bench) submit() condor.Cluster {
 	b.t.Helper()
 	cluster, err := b.send()
 	require.NoError(b.t, err)
@@ -135,28 +137,28 @@ func (b *bench) remove() {
 	require.NoError(b.t, b.Remove(context.WithoutCancel(b.t.Context()), b.id, b.d.Tag.Constraint(), "the test is over"))
 }
 
-func (b *bench) send() (schedd.Cluster, error) {
+func (b *bench) send() (condor.Cluster, error) {
 	dir := b.t.TempDir()
 	if err := stage(dir, b.d); err != nil {
-		return schedd.Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	return b.Submit(b.t.Context(), b.id, dir)
 }
 
 // stage writes the sandbox that Render returns for d.
-func stage(dir string, d schedd.Description) error {
+func stage(dir string, d submit.Description) error {
 	s, err := d.Render()
 	if err != nil {
 		return err
 	}
-	return schedd.Stage(dir, s, token)
+	return submit.Stage(dir, s, token)
 }
 
 // jobs returns the run's jobs.
-func (b *bench) jobs() []schedd.Job {
+func (b *bench) jobs() []condor.Job {
 	b.t.Helper()
-	var jobs []schedd.Job
-	require.NoError(b.t, b.Queue(b.t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+	var jobs []condor.Job
+	require.NoError(b.t, b.Queue(b.t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
 		jobs = append(jobs, j)
 		return nil
 	}))
@@ -164,9 +166,9 @@ func (b *bench) jobs() []schedd.Job {
 }
 
 // until waits until every job of the run satisfies a condition.
-func (b *bench) until(wanted string, is func(schedd.Job) bool) []schedd.Job {
+func (b *bench) until(wanted string, is func(condor.Job) bool) []condor.Job {
 	b.t.Helper()
-	var jobs []schedd.Job
+	var jobs []condor.Job
 	require.Eventually(b.t, func() bool {
 		jobs = b.jobs()
 		for _, j := range jobs {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -31,7 +31,7 @@ func TestAnExpressionThatGrowsIsRefusedBeforeItIsSent(t *testing.T) {
 		b := newBench(t)
 		b.d.Options = line
 		_, err := b.send()
-		require.Equal(t, schedd.Refused, schedd.KindOf(err))
+		require.Equal(t, condor.Refused, condor.KindOf(err))
 		require.ErrorContains(t, err, words)
 	}
 }

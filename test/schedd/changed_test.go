@@ -9,18 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
 // changed returns the states of the bench's jobs that have changed in a period.
-func (b *bench) changed(p schedd.Period) (states map[int]schedd.JobStatus, clock int64) {
+func (b *bench) changed(p schedd.Period) (states map[int]condor.JobStatus, clock int64) {
 	b.t.Helper()
 	if p.Most == 0 {
 		p.Most = 10
 	}
-	states = map[int]schedd.JobStatus{}
-	require.NoError(b.t, b.Changed(b.t.Context(), b.id, b.d.Tag.Constraint(), p, func(j schedd.Job) error {
+	states = map[int]condor.JobStatus{}
+	require.NoError(b.t, b.Changed(b.t.Context(), b.id, b.d.Tag.Constraint(), p, func(j condor.Job) error {
 		states[j.Proc], clock = j.Status, j.ServerTime
 		return nil
 	}))
@@ -49,7 +50,7 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 	b := newBench(t)
 	b.d.Queue, b.d.Source = 3, "sleep 1000"
 	cluster := b.submit()
-	b.until("running", func(j schedd.Job) bool { return j.Status == schedd.Running })
+	b.until("running", func(j condor.Job) bool { return j.Status == condor.Running })
 	always := schedd.Period{Age: time.Hour}
 	all, clock := b.changed(always)
 	require.Len(t, all, 3)
@@ -65,7 +66,7 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 
 	b.do("condor_hold", "ProcId == 0")
 	held, _ := b.changed(schedd.Period{From: clock})
-	require.Equal(t, map[int]schedd.JobStatus{0: schedd.Held}, held, "by the schedd's clock")
+	require.Equal(t, map[int]condor.JobStatus{0: condor.Held}, held, "by the schedd's clock")
 	held, _ = b.changed(schedd.Period{From: never, Age: 30 * time.Second})
 	require.Contains(t, held, 0, "by ours")
 
@@ -73,11 +74,11 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 	b.do("condor_suspend", "ProcId == 1")
 	require.Eventually(t, func() bool {
 		suspended, _ := b.changed(schedd.Period{From: never})
-		return suspended[1] == schedd.Suspended
+		return suspended[1] == condor.Suspended
 	}, patience, 200*time.Millisecond)
 	b.do("condor_continue", "ProcId == 1")
 	require.Eventually(t, func() bool {
-		b.until("continued", func(j schedd.Job) bool { return j.Proc != 1 || j.Status == schedd.Running })
+		b.until("continued", func(j condor.Job) bool { return j.Proc != 1 || j.Status == condor.Running })
 		suspended, _ := b.changed(schedd.Period{From: never})
 		return len(suspended) == 0
 	}, patience, 200*time.Millisecond)
@@ -89,7 +90,7 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 			b.id,
 			b.d.Tag.Constraint(),
 			schedd.Period{Age: time.Hour, Most: 2},
-			func(schedd.Job) error { return nil },
+			func(condor.Job) error { return nil },
 		),
 		schedd.ErrTooMany,
 	)
@@ -120,10 +121,10 @@ func TestManyJobsSayWhyTheyAreHeld(t *testing.T) {
 	b := newBench(t)
 	b.d.Queue, b.d.Options = 150, "requirements = false\n"
 	b.submit()
-	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+	b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 	b.do("condor_hold", "ProcId % 2 == 0") // so that no two numbers follow each other
 	reasons := map[int]string{}
-	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
 		if j.Held() && !j.Reasoned {
 			return schedd.ErrReasons
 		}
@@ -141,14 +142,14 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	b := newBench(t)
 	b.d.Queue, b.d.Options = 3, "requirements = false\n"
 	cluster := b.submit()
-	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
-	var there []schedd.Job
+	b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
+	var there []condor.Job
 	require.NoError(
 		t,
-		b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error { there = append(there, j); return nil }),
+		b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error { there = append(there, j); return nil }),
 	)
 	require.Len(t, there, 3)
-	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot"})
+	require.Contains(t, there, condor.Job{Cluster: cluster.ID, Proc: 2, Status: condor.Idle, Owner: "robot"})
 	there = nil
 	require.NoError(
 		t,
@@ -156,14 +157,14 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 			t.Context(),
 			b.id,
 			[]string{"another", b.d.Tag.UID},
-			func(j schedd.Job) error { there = append(there, j); return nil },
+			func(j condor.Job) error { there = append(there, j); return nil },
 		),
 	)
 	require.Len(t, there, 3)
 	require.Contains(
 		t,
 		there,
-		schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot", Tag: schedd.Tag{UID: b.d.Tag.UID}},
+		condor.Job{Cluster: cluster.ID, Proc: 2, Status: condor.Idle, Owner: "robot", Tag: condor.Tag{UID: b.d.Tag.UID}},
 	)
 	require.NoError(
 		t,
@@ -190,17 +191,17 @@ func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 	for _, b := range []*bench{theirs, mine} {
 		b.d.Options = "requirements = false\n"
 		b.submit()
-		b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+		b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 		uids = append(uids, b.d.Tag.UID)
 	}
-	require.NoError(t, mine.Remove(t.Context(), mine.id, schedd.UIDsConstraint(uids...), "both are deleted"))
-	left := map[string]schedd.JobStatus{}
+	require.NoError(t, mine.Remove(t.Context(), mine.id, condor.UIDsConstraint(uids...), "both are deleted"))
+	left := map[string]condor.JobStatus{}
 	require.NoError(
 		t,
-		mine.PresentOf(t.Context(), mine.id, uids, func(j schedd.Job) error { left[j.Tag.UID] = j.Status; return nil }),
+		mine.PresentOf(t.Context(), mine.id, uids, func(j condor.Job) error { left[j.Tag.UID] = j.Status; return nil }),
 	)
-	require.Equal(t, schedd.Idle, left[uids[0]])
-	require.NotEqual(t, schedd.Idle, left[uids[1]])
+	require.Equal(t, condor.Idle, left[uids[0]])
+	require.NotEqual(t, condor.Idle, left[uids[1]])
 }
 
 func TestReasonsAreFitToBeShown(t *testing.T) {
@@ -208,10 +209,10 @@ func TestReasonsAreFitToBeShown(t *testing.T) {
 	b := newBench(t)
 	b.d.Options = "requirements = false\n"
 	b.submit()
-	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+	b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 	b.do("condor_hold", "true", "-reason", "\x1b]0;owned\a disk \u202efull \xff\xfe")
 	said := ""
-	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
 		if !j.Reasoned {
 			return schedd.ErrReasons
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
@@ -31,14 +32,14 @@ func TestJobsRunAndCallBack(t *testing.T) {
 			prepare(b)
 			cluster := b.submit()
 
-			jobs := b.until("ended", func(j schedd.Job) bool { return j.Done() })
+			jobs := b.until("ended", func(j condor.Job) bool { return j.Done() })
 			for _, j := range jobs {
-				require.Equal(t, schedd.Tag{UID: b.d.Tag.UID, Attempt: b.d.Tag.Attempt}, j.Tag)
+				require.Equal(t, condor.Tag{UID: b.d.Tag.UID, Attempt: b.d.Tag.Attempt}, j.Tag)
 				require.Equal(t, cluster.ID, j.Cluster)
 				require.True(t, j.Spooled())
 				require.NotNil(t, j.ExitCode)
 				require.Equal(t, j.Proc*20, *j.ExitCode)
-				require.Equal(t, j.Proc == 0, j.Outcome().State == schedd.OutcomeSucceeded)
+				require.Equal(t, j.Proc == 0, j.Outcome().State == condor.OutcomeSucceeded)
 			}
 			events := b.received()
 			require.Len(t, events, 3)
@@ -53,7 +54,7 @@ func TestJobsRunAndCallBack(t *testing.T) {
 				require.Equal(t, *j.ExitCode, codes[j.ID()])
 			}
 
-			require.NoError(t, b.Remove(t.Context(), b.id, schedd.ClusterConstraint(cluster.ID), `the HTCJob was "deleted"`))
+			require.NoError(t, b.Remove(t.Context(), b.id, condor.ClusterConstraint(cluster.ID), `the HTCJob was "deleted"`))
 			require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 			gone := 0
 			require.NoError(
@@ -63,7 +64,7 @@ func TestJobsRunAndCallBack(t *testing.T) {
 					b.id,
 					b.d.Tag.Constraint(),
 					schedd.HistoryBounds{Limit: 10, ScanLimit: 10000},
-					func(j schedd.Job) error {
+					func(j condor.Job) error {
 						if !j.Reasoned {
 							return schedd.ErrReasons
 						}
@@ -123,10 +124,10 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 	b := newBench(t)
 	b.d.Source = "sleep 1000"
 	cluster := b.submit()
-	b.until("running", func(j schedd.Job) bool { return j.Status == schedd.Running })
+	b.until("running", func(j condor.Job) bool { return j.Status == condor.Running })
 	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "enough"))
 	require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
-	var gone []schedd.Job
+	var gone []condor.Job
 	require.Eventually(t, func() bool {
 		gone = nil
 		require.NoError(
@@ -134,9 +135,9 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 			b.History(
 				t.Context(),
 				b.id,
-				schedd.ClusterConstraint(cluster.ID),
+				condor.ClusterConstraint(cluster.ID),
 				schedd.HistoryBounds{Limit: 10},
-				func(j schedd.Job) error {
+				func(j condor.Job) error {
 					if !j.Reasoned {
 						return schedd.ErrReasons
 					}
@@ -149,7 +150,7 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 	}, patience, 200*time.Millisecond)
 	require.Equal(
 		t,
-		schedd.Outcome{State: schedd.OutcomeRemoved, Reason: "Removed", Message: "enough (by user robot)"},
+		condor.Outcome{State: condor.OutcomeRemoved, Reason: "Removed", Message: "enough (by user robot)"},
 		gone[0].Outcome(),
 	)
 	require.Empty(t, b.received())
@@ -163,7 +164,7 @@ func TestAJobWithRetriesIsOpenUntilHTCondorGivesUp(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Deferred)
 	b.submit()
-	jobs := b.until("ended", func(j schedd.Job) bool { return j.Outcome().State != schedd.OutcomeOpen })
+	jobs := b.until("ended", func(j condor.Job) bool { return j.Outcome().State != condor.OutcomeOpen })
 	require.Equal(t, 2, jobs[0].NumJobStarts)
 	require.Equal(t, "exit code 5", jobs[0].Outcome().Message)
 	require.Len(t, b.received(), 2, "one for each attempt")

@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/convert"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // What is read of a submit file, and the HTCJob that it becomes, are held against the ads that condor_submit makes.
@@ -43,7 +43,7 @@ func TestEveryFileOfTheCorpusBecomesTheJobsThatCondorSubmitMakes(t *testing.T) {
 			r, err := convert.Submit("job.sub", text, here, convert.Options{Image: "centos"})
 			require.NoError(t, err)
 			require.Len(t, r.HTCJobs, 1, "%v", r.Lines)
-			points, err := items.List(r.HTCJobs[0].Spec.Items, schedd.CheckVariable)
+			points, err := items.List(r.HTCJobs[0].Spec.Items, submit.CheckVariable)
 			require.NoError(t, err)
 
 			var ad classad.Ad

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
@@ -52,8 +53,8 @@ func TestAJobHasTheTicketOfItsAccountWhereTheSiteProvidesForThat(t *testing.T) {
 			b.d.Options = options
 			b.d.Source = `test -s "${KRB5CCNAME#FILE:}" && test "${KRB5CCNAME%/*}" = "FILE:$_CONDOR_SCRATCH_DIR"`
 			b.submit()
-			jobs := b.until("ended", func(j schedd.Job) bool { return j.Done() })
-			require.Equal(t, schedd.OutcomeSucceeded, jobs[0].Outcome().State, "%+v", jobs[0])
+			jobs := b.until("ended", func(j condor.Job) bool { return j.Done() })
+			require.Equal(t, condor.OutcomeSucceeded, jobs[0].Outcome().State, "%+v", jobs[0])
 		})
 	}
 }
@@ -65,6 +66,6 @@ func TestWithoutTheSitesProgramNothingIsSentAndItSaysSo(t *testing.T) {
 	_, err := b.send()
 	require.ErrorContains(t, err, "condor_submit: Failed to process job credential requests")
 	require.ErrorContains(t, err, "/usr/bin/not-in-this-image")
-	require.Equal(t, schedd.Unknown, schedd.KindOf(err), "it is tried again")
+	require.Equal(t, condor.Unknown, condor.KindOf(err), "it is tried again")
 	require.Empty(t, b.jobs())
 }

@@ -14,30 +14,32 @@ import (
 
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // graph is a test's DAG.
 type graph struct {
 	*bench
-	dag     schedd.DAG
-	cluster schedd.Cluster
+	dag     submit.DAG
+	cluster condor.Cluster
 }
 
 func newGraph(t *testing.T) *graph {
 	b := newBench(t)
-	return &graph{bench: b, dag: schedd.DAG{Tag: b.d.Tag, BatchName: b.d.BatchName}}
+	return &graph{bench: b, dag: submit.DAG{Tag: b.d.Tag, BatchName: b.d.BatchName}}
 }
 
 // step adds a step that runs a script.
-func (g *graph) step(name, source string) *schedd.DAGStep {
+func (g *graph) step(name, source string) *submit.DAGStep {
 	d := g.d
 	d.Source = source
-	g.dag.Steps = append(g.dag.Steps, schedd.DAGStep{Description: d, Name: name})
+	g.dag.Steps = append(g.dag.Steps, submit.DAGStep{Description: d, Name: name})
 	return &g.dag.Steps[len(g.dag.Steps)-1]
 }
 
 // node adds a node of the step added last.
-func (g *graph) node(n schedd.DAGNode) int {
+func (g *graph) node(n submit.DAGNode) int {
 	n.Step = len(g.dag.Steps) - 1
 	g.dag.Nodes = append(g.dag.Nodes, n)
 	return len(g.dag.Nodes) - 1
@@ -49,7 +51,7 @@ func (g *graph) submit() {
 	s, err := g.dag.Render()
 	require.NoError(g.t, err)
 	dir := g.t.TempDir()
-	require.NoError(g.t, schedd.Stage(dir, s, token))
+	require.NoError(g.t, submit.Stage(dir, s, token))
 	g.cluster, err = g.Submit(g.t.Context(), g.id, dir)
 	require.NoError(g.t, err)
 	require.Equal(g.t, 1, g.cluster.Procs)
@@ -65,16 +67,16 @@ func (g *graph) procs() schedd.Procs {
 }
 
 // own returns DAGMan's job once it satisfies a condition.
-func (g *graph) own(wanted string, is func(schedd.Job) bool) schedd.Job {
+func (g *graph) own(wanted string, is func(condor.Job) bool) condor.Job {
 	g.t.Helper()
 	return g.until(wanted, is)[0]
 }
 
 // nodes returns the nodes by number, the ended ones from the history.
-func (g *graph) nodes() map[int]schedd.Job {
+func (g *graph) nodes() map[int]condor.Job {
 	g.t.Helper()
-	all := map[int]schedd.Job{}
-	add := func(j schedd.Job) error {
+	all := map[int]condor.Job{}
+	add := func(j condor.Job) error {
 		require.Equal(g.t, g.dag.Tag.UID, j.Node.UID)
 		require.Equal(g.t, g.dag.Tag.Attempt, j.Node.DAG)
 		require.Zero(g.t, j.Tag.UID, "they are no jobs of an HTCJob")
@@ -90,11 +92,11 @@ func (g *graph) nodes() map[int]schedd.Job {
 }
 
 // ended waits for the end of the DAG, and returns what it has brought.
-func (g *graph) ended(code int) map[int]schedd.Job {
+func (g *graph) ended(code int) map[int]condor.Job {
 	g.t.Helper()
-	j := g.own("ended", func(j schedd.Job) bool { return j.Done() })
+	j := g.own("ended", func(j condor.Job) bool { return j.Done() })
 	if j.ExitCode == nil || *j.ExitCode != code {
-		g.t.Log(g.fetched(schedd.Stdout) + g.fetched(schedd.Stderr))
+		g.t.Log(g.fetched(condor.Stdout) + g.fetched(condor.Stderr))
 	}
 	require.NotNil(g.t, j.ExitCode)
 	require.Equal(g.t, code, *j.ExitCode)
@@ -108,7 +110,7 @@ func (g *graph) fetch() string {
 	require.NoError(g.t, os.Mkdir(filepath.Join(dir, "0"), 0o700))
 	require.NoError(g.t, g.Transfer(g.t.Context(), g.id, g.procs(), dir))
 	for n := range g.dag.Nodes {
-		if _, err := os.Stat(filepath.Join(dir, "0", schedd.DAGDir(n))); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "0", submit.DAGDir(n))); err == nil {
 			require.NoError(g.t, output.Unpack(filepath.Join(dir, "0", "n"), n))
 		}
 	}
@@ -137,20 +139,20 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 		"generate",
 		`echo "events of $jobid" >"events.root"; echo "in $outpath" >where; test "$PWD" = "$outpath"`,
 	)
-	generate.Outputs = []schedd.Output{{Path: "where"}}
+	generate.Outputs = []submit.Output{{Path: "where"}}
 	for i := range 2 {
-		g.node(schedd.DAGNode{Place: fmt.Sprint("job_", i), Variables: fmt.Sprintf("jobid=job_%d\n", i)})
+		g.node(submit.DAGNode{Place: fmt.Sprint("job_", i), Variables: fmt.Sprintf("jobid=job_%d\n", i)})
 	}
 	simulate := g.step(
 		"simulate",
 		`cat events.root >"hits $1.txt" && echo "$HTCPROCID $1 $jobid" >>"hits $1.txt"; echo more >"other $1"; exit 7`,
 	)
-	simulate.Pulls = []schedd.Pull{{From: 0, Path: "events.root"}}
+	simulate.Pulls = []submit.Pull{{From: 0, Path: "events.root"}}
 	simulate.JobOptions.SuccessCodes = []int{0, 7}
 	for i := range 2 {
 		for k := range 2 {
 			g.node(
-				schedd.DAGNode{
+				submit.DAGNode{
 					Place:     fmt.Sprintf("job_%d/%d", i, k),
 					Index:     k,
 					Variables: fmt.Sprintf("jobid=job_%d\n", i),
@@ -161,18 +163,18 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 		}
 	}
 	merge := g.step("merge", `cat job_*/*/hits*.txt >merged`)
-	merge.Outputs = []schedd.Output{{Path: "merged"}}
-	merge.Pulls = []schedd.Pull{{From: 1, Path: "hits*.txt", Several: true}}
+	merge.Outputs = []submit.Output{{Path: "merged"}}
+	merge.Pulls = []submit.Pull{{From: 1, Path: "hits*.txt", Several: true}}
 	for i := range 2 {
 		g.node(
-			schedd.DAGNode{Place: fmt.Sprint("job_", i), Parents: []int{2 + 2*i, 3 + 2*i}, Pulls: [][]int{{2 + 2*i, 3 + 2*i}}},
+			submit.DAGNode{Place: fmt.Sprint("job_", i), Parents: []int{2 + 2*i, 3 + 2*i}, Pulls: [][]int{{2 + 2*i, 3 + 2*i}}},
 		)
 	}
 	g.submit()
 	nodes := g.ended(0)
 	require.Len(t, nodes, 8)
 	for n, j := range nodes {
-		require.Equal(t, schedd.OutcomeSucceeded, j.Outcome().State, n)
+		require.Equal(t, condor.OutcomeSucceeded, j.Outcome().State, n)
 		require.Equal(t, 0, *j.ExitCode)
 	}
 	events := g.received()
@@ -186,12 +188,12 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 		}
 	}
 	dir := g.fetch()
-	require.Equal(t, "events of job_1\n0 0 job_1\nevents of job_1\n1 1 job_1\n", read(t, dir, schedd.DAGDir(7), "merged"))
-	require.Contains(t, read(t, dir, schedd.DAGDir(0), "where"), "in /")
-	require.NoFileExists(t, filepath.Join(dir, schedd.DAGDir(0), "events.root"), "its outputs do not name it")
-	require.Equal(t, "more\n", read(t, dir, schedd.DAGDir(3), "other 1"))
-	require.NoFileExists(t, filepath.Join(dir, schedd.DAGDir(3), "events.root"), "it was pulled")
-	require.FileExists(t, filepath.Join(dir, schedd.DAGDir(3), schedd.Stdout))
+	require.Equal(t, "events of job_1\n0 0 job_1\nevents of job_1\n1 1 job_1\n", read(t, dir, submit.DAGDir(7), "merged"))
+	require.Contains(t, read(t, dir, submit.DAGDir(0), "where"), "in /")
+	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(0), "events.root"), "its outputs do not name it")
+	require.Equal(t, "more\n", read(t, dir, submit.DAGDir(3), "other 1"))
+	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(3), "events.root"), "it was pulled")
+	require.FileExists(t, filepath.Join(dir, submit.DAGDir(3), condor.Stdout))
 
 	require.NoError(t, g.Release(t.Context(), g.id, g.procs()))
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
@@ -203,26 +205,26 @@ func TestANodeIsTriedAgainAfterTheCodesThatItsStepNames(t *testing.T) {
 	tries := `starts=$(sed -n 's/^NumJobStarts = //p' .job.ad); `
 	again := g.step("again", tries+`echo "try $starts"; test "${starts:-0}" -ge 2 || exit 75; echo x >f`)
 	again.JobOptions.Retries, again.RetryExitCodes = new(3), []int{75}
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	never := g.step("never", `echo "what went wrong" >&2; exit 3`)
 	never.JobOptions.Retries, never.RetryExitCodes = new(3), []int{75}
-	failed := g.node(schedd.DAGNode{})
+	failed := g.node(submit.DAGNode{})
 	g.step("futile", `exit 0`)
-	futile := g.node(schedd.DAGNode{Parents: []int{failed}})
+	futile := g.node(submit.DAGNode{Parents: []int{failed}})
 	all := g.step("all", `exit 4`)
 	all.JobOptions.Retries = new(1)
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	counts := g.step("counts", `echo "does not matter" >&2; exit 9`)
 	counts.AlwaysSucceeds = true
-	success := g.node(schedd.DAGNode{})
+	success := g.node(submit.DAGNode{})
 	g.step("after", `exit 0`)
-	g.node(schedd.DAGNode{Parents: []int{success}})
+	g.node(submit.DAGNode{Parents: []int{success}})
 	zero := g.step("zero is none", `exit 0`)
 	zero.JobOptions.SuccessCodes = []int{5}
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	lacks := g.step("lacks", `exit 0`)
-	lacks.Outputs = []schedd.Output{{Path: "a"}}
-	g.node(schedd.DAGNode{})
+	lacks.Outputs = []submit.Output{{Path: "a"}}
+	g.node(submit.DAGNode{})
 	g.submit()
 	nodes := g.ended(1)
 	require.Equal(
@@ -254,7 +256,7 @@ func TestANodeIsTriedAgainAfterTheCodesThatItsStepNames(t *testing.T) {
 	require.Equal(t, "does not matter", said[success].Data.Stderr)
 	require.Equal(t, []int{0, 1}, []int{said[6].Data.Retcode, *said[6].Data.Exit})
 	require.Empty(t, said[0].Data.Stderr)
-	require.Equal(t, "x\n", read(t, g.fetch(), schedd.DAGDir(0), "f"))
+	require.Equal(t, "x\n", read(t, g.fetch(), submit.DAGDir(0), "f"))
 }
 
 func TestWhatANodeLeavesReplacesNothingThatRunsLater(t *testing.T) {
@@ -266,27 +268,27 @@ echo x >../x; echo x >../../x; mkdir -p s1 n/1 ../1 .htcd-pull/0/script; echo "e
 ln -s /etc/passwd .htcd-out; ln -s ../../../flow.dag link; rm -rf .htcd-pull; ln -s .. .htcd-pull; exit 0`
 	first := g.step("first", hostile)
 	_ = first
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	declared := g.step("declared", hostile)
-	declared.Outputs = []schedd.Output{{Path: "flow.dag"}, {Path: "*.s*"}, {Path: "s1"}}
-	g.node(schedd.DAGNode{})
+	declared.Outputs = []submit.Output{{Path: "flow.dag"}, {Path: "*.s*"}, {Path: "s1"}}
+	g.node(submit.DAGNode{})
 	next := g.step("next", `test ! -e flow.dag && echo fine >result`)
-	next.Pulls = []schedd.Pull{{From: 1, Path: "s1.sub"}}
-	g.node(schedd.DAGNode{Parents: []int{0, 1}, Pulls: [][]int{{1}}})
+	next.Pulls = []submit.Pull{{From: 1, Path: "s1.sub"}}
+	g.node(submit.DAGNode{Parents: []int{0, 1}, Pulls: [][]int{{1}}})
 	g.step("last", `echo fine >result`)
-	g.node(schedd.DAGNode{Parents: []int{2}})
+	g.node(submit.DAGNode{Parents: []int{2}})
 	g.submit()
 	nodes := g.ended(0)
 	require.Len(t, nodes, 4)
 	dir := g.fetch()
-	require.Equal(t, "fine\n", read(t, dir, schedd.DAGDir(2), "result"))
-	require.Equal(t, "fine\n", read(t, dir, schedd.DAGDir(3), "result"))
-	require.Equal(t, "queue 1000\n", read(t, dir, schedd.DAGDir(1), "flow.dag"))
-	require.Equal(t, "queue 1000\n", read(t, dir, schedd.DAGDir(0), "s1.sub"))
+	require.Equal(t, "fine\n", read(t, dir, submit.DAGDir(2), "result"))
+	require.Equal(t, "fine\n", read(t, dir, submit.DAGDir(3), "result"))
+	require.Equal(t, "queue 1000\n", read(t, dir, submit.DAGDir(1), "flow.dag"))
+	require.Equal(t, "queue 1000\n", read(t, dir, submit.DAGDir(0), "s1.sub"))
 	for _, name := range []string{"x", "n/x", "1"} {
 		require.NoFileExists(t, filepath.Join(dir, name))
 	}
-	require.NoFileExists(t, filepath.Join(dir, schedd.DAGDir(0), "token"), "a name of htcd's")
+	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(0), "token"), "a name of htcd's")
 }
 
 func TestAStepsNodesAreThrottled(t *testing.T) {
@@ -295,17 +297,17 @@ func TestAStepsNodesAreThrottled(t *testing.T) {
 	one := g.step("one at a time", `sleep 1`)
 	one.MaxJobs = 1
 	for range 4 {
-		g.node(schedd.DAGNode{})
+		g.node(submit.DAGNode{})
 	}
 	g.step("all", `sleep 1`)
 	for range 4 {
-		g.node(schedd.DAGNode{})
+		g.node(submit.DAGNode{})
 	}
 	g.submit()
 	most, others := 0, 0
 	require.Eventually(t, func() bool {
 		n, m := 0, 0
-		require.NoError(t, g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(j schedd.Job) error {
+		require.NoError(t, g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(j condor.Job) error {
 			if j.Node.Number < 4 && !j.Done() {
 				n++
 			} else if j.Node.Number >= 4 {
@@ -325,16 +327,16 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 	t.Parallel()
 	g := newGraph(t)
 	g.step("quick", `echo done >result`)
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	g.step("slow", `sleep 1000`)
 	for range 3 {
-		g.node(schedd.DAGNode{Parents: []int{0}})
+		g.node(submit.DAGNode{Parents: []int{0}})
 	}
 	g.submit()
 	require.Eventually(t, func() bool {
 		running := 0
 		for _, j := range g.nodes() {
-			if j.Status == schedd.Running {
+			if j.Status == condor.Running {
 				running++
 			}
 		}
@@ -352,23 +354,23 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 		require.NoDirExists(t, filepath.Join(dir, schedd.NodesBrought(some), fmt.Sprint(n)))
 	}
 
-	require.NoError(t, g.Remove(t.Context(), g.id, schedd.In(g.cluster.ID, g.dag.Tag.Constraint()), "enough"))
+	require.NoError(t, g.Remove(t.Context(), g.id, condor.In(g.cluster.ID, g.dag.Tag.Constraint()), "enough"))
 	require.Eventually(t, func() bool {
 		left := 0
 		require.NoError(
 			t,
-			g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(schedd.Job) error { left++; return nil }),
+			g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(condor.Job) error { left++; return nil }),
 		)
 		return left == 0
 	}, patience, 200*time.Millisecond)
-	j := g.own("removed", func(j schedd.Job) bool { return j.Status == schedd.Removed })
-	require.Equal(t, schedd.OutcomeRemoved, j.Outcome().State)
+	j := g.own("removed", func(j condor.Job) bool { return j.Status == condor.Removed })
+	require.Equal(t, condor.OutcomeRemoved, j.Outcome().State)
 	nodes := g.nodes()
 	require.Len(t, nodes, 4)
 	for n, j := range nodes {
-		require.Equal(t, n == 0, j.Outcome().State == schedd.OutcomeSucceeded, n)
+		require.Equal(t, n == 0, j.Outcome().State == condor.OutcomeSucceeded, n)
 	}
-	require.Equal(t, "done\n", read(t, g.fetch(), schedd.DAGDir(0), "result"))
+	require.Equal(t, "done\n", read(t, g.fetch(), submit.DAGDir(0), "result"))
 	require.Len(t, g.received(), 1)
 	require.NoError(t, g.Release(t.Context(), g.id, g.procs()))
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
@@ -377,24 +379,24 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 func TestADAGIsGivenFilesOfAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
-	g.step("plot", `cat */*/hits >all; echo '*' >mine`).Outputs = []schedd.Output{{Path: "all"}}
-	g.node(schedd.DAGNode{Inputs: []string{"0-hits", "more"}})
+	g.step("plot", `cat */*/hits >all; echo '*' >mine`).Outputs = []submit.Output{{Path: "all"}}
+	g.node(submit.DAGNode{Inputs: []string{"0-hits", "more"}})
 	s, err := g.dag.Render()
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for path, text := range map[string]string{"0-hits/job_0/0/hits": "A\n", "0-hits/job_1/0/hits": "B\n", "more/job_1/1/hits": "C\n"} {
-		path = filepath.Join(dir, schedd.InputsDir, path)
+		path = filepath.Join(dir, submit.InputsDir, path)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
-	require.NoError(t, schedd.Stage(dir, s, token))
+	require.NoError(t, submit.Stage(dir, s, token))
 	g.cluster, err = g.Submit(t.Context(), g.id, dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, g.Remove(context.WithoutCancel(t.Context()), g.id, g.dag.Tag.Constraint(), "the test is over"))
 	})
 	g.ended(0)
-	require.Equal(t, "A B C", strings.Join(strings.Fields(read(t, g.fetch(), schedd.DAGDir(0), "all")), " "))
+	require.Equal(t, "A B C", strings.Join(strings.Fields(read(t, g.fetch(), submit.DAGDir(0), "all")), " "))
 	require.False(t, slices.ContainsFunc(g.received(), func(e event) bool { return *e.Data.Exit != 0 }))
 }
 
@@ -403,12 +405,12 @@ func TestADAGGoesOnWhenItsScheddWasKilled(t *testing.T) {
 	g := newGraph(t)
 	g.step("first", `sleep 2; echo "$RANDOM$RANDOM$$" >result`)
 	for range 20 {
-		g.node(schedd.DAGNode{})
+		g.node(submit.DAGNode{})
 	}
 	last := g.step("last", `cat result >copy`)
-	last.Outputs, last.Pulls = []schedd.Output{{Path: "copy"}}, []schedd.Pull{{From: 0, Path: "result"}}
+	last.Outputs, last.Pulls = []submit.Output{{Path: "copy"}}, []submit.Pull{{From: 0, Path: "result"}}
 	for n := range 20 {
-		g.node(schedd.DAGNode{Parents: []int{n}, Pulls: [][]int{{n}}})
+		g.node(submit.DAGNode{Parents: []int{n}, Pulls: [][]int{{n}}})
 	}
 	g.submit()
 	for _, ended := range []int{1, 15} {
@@ -427,6 +429,6 @@ func TestADAGGoesOnWhenItsScheddWasKilled(t *testing.T) {
 	require.Len(t, nodes, 40, "each once, see nodes")
 	dir := g.fetch()
 	for n := range 20 {
-		require.Equal(t, read(t, dir, schedd.DAGDir(n), "result"), read(t, dir, schedd.DAGDir(n+20), "copy"))
+		require.Equal(t, read(t, dir, submit.DAGDir(n), "result"), read(t, dir, submit.DAGDir(n+20), "copy"))
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // inSpool runs a script as root in the DAG's directory at the schedd's host. It may use $1, the process id of the DAG's
@@ -42,15 +43,15 @@ func failing(t *testing.T, wait string) *graph {
 	g := newGraph(t)
 	again := g.step("fails", wait+`; exit 75`)
 	again.JobOptions.Retries, again.RetryExitCodes = new(1), []int{75}
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	g.step("fails at once", `exit 3`)
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	g.step("succeeds", wait)
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	g.step("after", `exit 0`)
-	g.node(schedd.DAGNode{Parents: []int{2}})
+	g.node(submit.DAGNode{Parents: []int{2}})
 	g.step("futile", `exit 0`)
-	g.node(schedd.DAGNode{Parents: []int{0}})
+	g.node(submit.DAGNode{Parents: []int{0}})
 	return g
 }
 
@@ -62,7 +63,7 @@ func (g *graph) endedOnce() {
 	for n, want := range []string{"exit code 75", "exit code 3", "exit code 0", "exit code 0"} {
 		j := nodes[n]
 		require.Equal(g.t, want, j.Outcome().Message, n)
-		require.Equal(g.t, schedd.Completed, j.Status, n)
+		require.Equal(g.t, condor.Completed, j.Status, n)
 	}
 	require.Equal(g.t, 2, nodes[0].NumJobStarts)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // jobOptions adds fields to a spec that already has htcopts, and what both mean together.
@@ -163,7 +163,7 @@ func (a *author) success(s *spec) {
 func (a *author) moreMemory(s *spec) {
 	first, err := strconv.ParseInt(s.means["RequestMemory"], 10, 64)
 	most := min(max(1, pick(a, first, first+1, first*3, first*8)), 1<<30)
-	s.JobOptions.MemoryRetry = &schedd.MemoryRetry{Most: most, Times: 1 + a.IntN(10)}
+	s.JobOptions.MemoryRetry = &submit.MemoryRetry{Most: most, Times: 1 + a.IntN(10)}
 	if err != nil || most <= first {
 		s.hostile = "no more memory than before"
 		return

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 var (
@@ -43,12 +44,12 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 		s := a.spec(d)
 		sandbox, err := s.Render()
 		if s.hostile != "" {
-			require.Equal(t, schedd.Refused, schedd.KindOf(err), "seed %d, spec %d: %q\n%s", *seed, i, s.hostile, s.Options)
+			require.Equal(t, condor.Refused, condor.KindOf(err), "seed %d, spec %d: %q\n%s", *seed, i, s.hostile, s.Options)
 			continue
 		}
 		if err == nil {
 			accepted++
-			require.NoError(t, schedd.Stage(dir, sandbox, token))
+			require.NoError(t, submit.Stage(dir, sandbox, token))
 			var ads []classad.Ad
 			if ads, err = dryRun(t.Context(), dir); err == nil {
 				err = s.compare(usual[0], ads)

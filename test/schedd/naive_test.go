@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // A naive description copies htcopts unchecked. These tests show what the real condor_submit then does, and that htcd
@@ -43,7 +43,7 @@ func (b *bench) refuses(lines string) {
 	d := b.d
 	d.Options = lines
 	_, err := d.Render()
-	require.Equal(b.t, schedd.Refused, schedd.KindOf(err), lines)
+	require.Equal(b.t, condor.Refused, condor.KindOf(err), lines)
 	require.ErrorContains(b.t, err, "htcopts, line ")
 }
 
@@ -163,17 +163,17 @@ func TestANaiveNameAddsLinesToTheDescription(t *testing.T) {
 	require.Equal(t, "another", uid)
 	b.d.BatchName = name
 	_, err = b.d.Render()
-	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.Equal(t, condor.Refused, condor.KindOf(err))
 }
 
 // sendNaive submits b.d with the lines unchanged and returns the job when it has ended.
-func (b *bench) sendNaive(dir, lines string) schedd.Job {
+func (b *bench) sendNaive(dir, lines string) condor.Job {
 	b.t.Helper()
 	b.naive(dir, lines)
 	_, err := b.Submit(b.t.Context(), b.id, dir)
 	require.NoError(b.t, err)
 	b.t.Cleanup(b.remove)
-	return b.until("ended", func(j schedd.Job) bool { return j.Done() })[0]
+	return b.until("ended", func(j condor.Job) bool { return j.Done() })[0]
 }
 
 func TestANaiveJobReadsAFileThatOnlyTheOperatorMayRead(t *testing.T) {

@@ -18,6 +18,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -182,7 +184,7 @@ func shapes(g *graph) (places []ledger.Place) {
 	var first, second []int
 	g.step("first", `test "$N" != 1 || { echo "went wrong" >&2; exit 3; }`)
 	for s := range 3 {
-		first = append(first, g.node(schedd.DAGNode{Variables: "N=" + strconv.Itoa(s) + "\n"}))
+		first = append(first, g.node(submit.DAGNode{Variables: "N=" + strconv.Itoa(s) + "\n"}))
 		at(s)
 	}
 	again := g.step(
@@ -191,18 +193,18 @@ func shapes(g *graph) (places []ledger.Place) {
 	)
 	again.JobOptions.Retries, again.RetryExitCodes = new(2), []int{75}
 	for s := range 3 {
-		second = append(second, g.node(schedd.DAGNode{Parents: []int{first[s]}}))
+		second = append(second, g.node(submit.DAGNode{Parents: []int{first[s]}}))
 		at(s)
 	}
 	counts := g.step("counts", `exit 9`)
 	counts.AlwaysSucceeds = true
 	for s := range 3 {
-		g.node(schedd.DAGNode{Parents: []int{second[s]}})
+		g.node(submit.DAGNode{Parents: []int{second[s]}})
 		at(s)
 	}
 	zero := g.step("zero is none", `exit 0`)
 	zero.JobOptions.SuccessCodes = []int{5}
-	g.node(schedd.DAGNode{})
+	g.node(submit.DAGNode{})
 	at(ledger.AllSequences)
 	return places
 }
@@ -252,9 +254,9 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 	t.Parallel()
 	g := newGraph(t)
 	g.step("slow", `sleep 1000`)
-	slow := g.node(schedd.DAGNode{})
+	slow := g.node(submit.DAGNode{})
 	g.step("after", `exit 0`)
-	g.node(schedd.DAGNode{Parents: []int{slow}})
+	g.node(submit.DAGNode{Parents: []int{slow}})
 	f := follow(g, []ledger.Place{{}, {}}, true)
 	require.Eventually(
 		t,
@@ -273,7 +275,7 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 		g.Remove(
 			t.Context(),
 			g.id,
-			schedd.In(g.cluster.ID, g.dag.Tag.Constraint()),
+			condor.In(g.cluster.ID, g.dag.Tag.Constraint()),
 			crosscheck.RemoveReason(crosscheck.StopSuspended),
 		),
 	)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // edit changes an attribute of the run's jobs without htcd's knowledge.
@@ -27,7 +28,7 @@ func (b *bench) edit(attribute, value string) {
 }
 
 // filesOf returns what a transfer of the run's only job brings, by file name.
-func (b *bench) filesOf(cluster schedd.Cluster) (files map[string]string, err error) {
+func (b *bench) filesOf(cluster condor.Cluster) (files map[string]string, err error) {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	require.NoError(b.t, os.Mkdir(filepath.Join(dir, "0"), 0o700))
@@ -56,15 +57,15 @@ func TestWhatHTCondorDoesNotHaveKeepsNothingElseFromComing(t *testing.T) {
 				b.pathWithMv("case $* in *.htcd-name-*) echo no >&2; exit 1 ;; esac"),
 			)
 			cluster := b.submit()
-			b.until("completed", func(j schedd.Job) bool { return j.Status == schedd.Completed })
+			b.until("completed", func(j condor.Job) bool { return j.Status == condor.Completed })
 			if lost != "" {
 				b.edit("SpooledOutputFiles", `"a,b,there,`+lost+`"`)
 			}
 			for range 2 { // the second run has the list again
 				files, err := b.filesOf(cluster)
-				require.Equal(t, "no\n", files[schedd.Stderr])
-				delete(files, schedd.Stderr)
-				require.Equal(t, map[string]string{schedd.Stdout: "out\n", "there": "1\n", "a,b": "2\n"}, files)
+				require.Equal(t, "no\n", files[condor.Stderr])
+				delete(files, condor.Stderr)
+				require.Equal(t, map[string]string{condor.Stdout: "out\n", "there": "1\n", "a,b": "2\n"}, files)
 				if lost == "" {
 					require.NoError(t, err)
 					continue

@@ -9,12 +9,12 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // spec is a generated description and what it means.
 type spec struct {
-	schedd.Description
+	submit.Description
 	// means has the value, as ClassAd text, of each attribute that the description sets, and of each command whose
 	// effect depends on others, prefixed by @; see consequences. requirements is and-ed with HTCondor's own.
 	means        map[string]string
@@ -404,7 +404,7 @@ var attributes = []string{
 }
 
 // spec generates a spec.
-func (a *author) spec(d schedd.Description) spec {
+func (a *author) spec(d submit.Description) spec {
 	s := spec{Description: d, means: map[string]string{}, written: map[string][]string{}}
 	s.Allow = []string{"+ProjectX"}
 	a.names, a.bad = map[string]string{}, false

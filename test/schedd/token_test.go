@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	idtoken "htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/target/credential"
@@ -69,7 +70,7 @@ func served(t *testing.T, text string) {
 	require.Equal(t, "alice", account)
 	b.d.Source = "echo mine"
 	cluster := b.submit()
-	jobs := b.until("ended", func(j schedd.Job) bool { return j.Done() })
+	jobs := b.until("ended", func(j condor.Job) bool { return j.Done() })
 	require.Equal(t, "alice", jobs[0].Owner)
 
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func served(t *testing.T, text string) {
 		b.Transfer(t.Context(), b.id, procs, dir),
 		"where it may write nothing else it can still read its token",
 	)
-	written, err := os.ReadFile(filepath.Join(out, schedd.Stdout))
+	written, err := os.ReadFile(filepath.Join(out, condor.Stdout))
 	require.NoError(t, err)
 	require.Equal(t, "mine\n", string(written))
 	require.NoError(t, b.Release(t.Context(), b.id, procs))
@@ -116,7 +117,7 @@ func TestOfASciTokenThatSomebodyElseSignedEveryCommandSaysSo(t *testing.T) {
 func refused(t *testing.T, text, says string) {
 	b := newBench(t)
 	b.show(text)
-	none := func(schedd.Job) error { return nil }
+	none := func(condor.Job) error { return nil }
 	procs := schedd.Procs{Tag: b.d.Tag, Cluster: 1, Numbers: []int{0}}
 	for command, call := range map[string]func() error{
 		"submit":   func() error { _, err := b.send(); return err },
@@ -128,7 +129,7 @@ func refused(t *testing.T, text, says string) {
 		"account":  func() error { _, err := b.Account(t.Context(), b.id); return err },
 	} {
 		err := call()
-		require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%s: %v", command, err)
+		require.Equal(t, condor.Credentials, condor.KindOf(err), "%s: %v", command, err)
 		require.ErrorContains(t, err, says, command)
 	}
 }
@@ -172,7 +173,7 @@ func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	require.Error(t, err)
 	b.show(forged(parts.Domain, "POOL"))
 	_, err = b.Account(t.Context(), b.id)
-	require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%v", err)
+	require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 }
 
 func TestASciTokenIsShownOnlyToAServerThatIsTrusted(t *testing.T) {
@@ -197,7 +198,7 @@ func TestASciTokenIsShownOnlyToAServerThatIsTrusted(t *testing.T) {
 			require.NoError(t, os.WriteFile(o.CondorConfig, append(usual, c.config...), 0o600))
 			b.Client = schedd.New(o)
 			_, err := b.Account(t.Context(), b.id)
-			require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%v", err)
+			require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.says)
 		})
 	}
@@ -207,11 +208,11 @@ func TestWhatASciTokenDoesNotGrantIsDenied(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.show(made(t, "reading"))
-	require.NoError(t, b.Queue(t.Context(), b.id, "false", func(schedd.Job) error { return nil }))
+	require.NoError(t, b.Queue(t.Context(), b.id, "false", func(condor.Job) error { return nil }))
 	for _, name := range []string{"reading", "scopeless"} {
 		b.show(made(t, name))
 		_, err := b.send()
-		require.Equal(t, schedd.NotAuthorised, schedd.KindOf(err), "%s: %v", name, err)
+		require.Equal(t, condor.NotAuthorised, condor.KindOf(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "must grant reading and writing", name)
 	}
 }

@@ -11,57 +11,58 @@ import (
 
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 	t.Parallel()
-	none := func(schedd.Job) error { return nil }
+	none := func(condor.Job) error { return nil }
 	for name, c := range map[string]struct {
 		call func(*bench) error
-		kind schedd.Kind
+		kind condor.Kind
 	}{
 		"a bad expression that a site lets through": {func(b *bench) error {
 			b.d.Allow, b.d.Options = []string{"periodic_vacate"}, "periodic_vacate = ((("
 			_, err := b.send()
 			return err
-		}, schedd.Refused},
+		}, condor.Refused},
 		"words of an outage that a user wrote": {func(b *bench) error {
 			b.d.Options = `retry_until = int(substr("99999999999, Connection refused", 0, 11))` + "\n"
 			_, err := b.send()
 			return err
-		}, schedd.Refused},
+		}, condor.Refused},
 		"a schedd nobody knows": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
 			_, err := b.send()
 			return err
-		}, schedd.Unreachable},
+		}, condor.Unreachable},
 		"a schedd nobody knows, asked": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
 			return b.Queue(b.t.Context(), b.id, "", none)
-		}, schedd.Unreachable},
+		}, condor.Unreachable},
 		"a schedd nobody knows, asked for its history": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
 			return b.History(b.t.Context(), b.id, "", schedd.HistoryBounds{}, none)
-		}, schedd.Unreachable},
+		}, condor.Unreachable},
 		"a schedd nobody knows, told to remove": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
 			return b.Remove(b.t.Context(), b.id, "false", "")
-		}, schedd.Unreachable},
+		}, condor.Unreachable},
 		"no collector": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Pool: "127.0.0.1:1"})
 			return b.Queue(b.t.Context(), b.id, "", none)
-		}, schedd.Unreachable},
+		}, condor.Unreachable},
 		"no ticket, where the collector wants one too": {func(b *bench) error {
 			b.id = schedd.Identity{}
 			_, err := b.send()
 			return err
-		}, schedd.Unreachable},
-		"a constraint that is none": {func(b *bench) error { return b.Remove(b.t.Context(), b.id, "(((", "") }, schedd.Unknown},
+		}, condor.Unreachable},
+		"a constraint that is none": {func(b *bench) error { return b.Remove(b.t.Context(), b.id, "(((", "") }, condor.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := c.call(newBench(t))
-			var e *schedd.Error
+			var e *condor.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, c.kind, e.Kind, e.Error())
 			require.NotEmpty(t, e.Stderr)
@@ -72,7 +73,7 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "nothing there"))
 	require.NoError(t, b.Answers(t.Context(), b.id))
 	b.elsewhere(schedd.Options{Schedd: "nowhere"})
-	require.Equal(t, schedd.Unreachable, schedd.KindOf(b.Answers(t.Context(), b.id)))
+	require.Equal(t, condor.Unreachable, condor.KindOf(b.Answers(t.Context(), b.id)))
 	b = newBench(t)
 	name, err := b.ScheddName(t.Context(), b.id)
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/target/credential"
@@ -108,7 +109,7 @@ func reachable(htcondor *schedd.Client, id *schedd.Identity) Check {
 		if err := htcondor.Answers(ctx, *id); err != nil {
 			return "", scheddTrouble("", err)
 		}
-		if err := htcondor.Queue(ctx, *id, "false", func(schedd.Job) error { return nil }); err != nil {
+		if err := htcondor.Queue(ctx, *id, "false", func(condor.Job) error { return nil }); err != nil {
 			return "", scheddTrouble("schedd "+name+": ", err)
 		}
 		return "condor_q is answered by " + name, nil
@@ -120,7 +121,7 @@ func writes(htcondor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "authorisation", Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
 		account, err := htcondor.Account(ctx, *id)
 		if err != nil {
-			if schedd.KindOf(err) == schedd.Unknown {
+			if condor.KindOf(err) == condor.Unknown {
 				return "", &Trouble{err.Error(), notLetIn}
 			}
 			return "", scheddTrouble("", err)
@@ -136,10 +137,10 @@ const notLetIn = "have the schedd's administrator let the account write (ALLOW_W
 
 func scheddTrouble(about string, err error) error {
 	do := "make sure that the schedd is up, that its name is right, and that port 9618 is reachable (--schedd, --collector, condor_config)"
-	switch schedd.KindOf(err) {
-	case schedd.NotAuthorised:
+	switch condor.KindOf(err) {
+	case condor.NotAuthorised:
 		do = notLetIn
-	case schedd.Credentials:
+	case condor.Credentials:
 		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the pool accepts tickets of this realm, or tokens of this issuer and key"
 	}
 	return &Trouble{about + err.Error(), do}

@@ -27,6 +27,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/target/credential"
@@ -343,13 +344,13 @@ func TestWhatToDoFollowsTheKindOfFailure(t *testing.T) {
 	require.Contains(t, do(ticketTrouble(&credential.Error{Reason: "BadPassword", Message: "x"})), "present password")
 	require.Contains(t, do(ticketTrouble(&credential.Error{Reason: "KDCUnreachable", Message: "x"})), "port 88")
 	require.Contains(t, do(ticketTrouble(errors.New("x"))), "--ticket-dir")
-	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.NotAuthorised})), "ALLOW_WRITE")
+	require.Contains(t, do(scheddTrouble("", &condor.Error{Kind: condor.NotAuthorised})), "ALLOW_WRITE")
 	require.Contains(
 		t,
-		do(scheddTrouble("", &schedd.Error{Kind: schedd.Credentials})),
+		do(scheddTrouble("", &condor.Error{Kind: condor.Credentials})),
 		"SEC_CLIENT_AUTHENTICATION_METHODS",
 	)
-	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Unreachable})), "9618")
+	require.Contains(t, do(scheddTrouble("", &condor.Error{Kind: condor.Unreachable})), "9618")
 }
 
 func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {

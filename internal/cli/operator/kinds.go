@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/serve/control"
 )
 
@@ -78,16 +79,16 @@ var (
 var (
 	AllowedOption = setting.Kind{
 		Want:  "a submit command or +Attribute that htcd does not set itself",
-		Check: oneByOne(schedd.CheckAllow),
+		Check: oneByOne(submit.CheckAllow),
 	}
 	Attribute = setting.Kind{
 		Want:  "the name of an attribute that HTCondor does not act upon, in which * stands for anything, such as Lab*",
-		Check: oneByOne(schedd.CheckAttributes),
+		Check: oneByOne(submit.CheckAttributes),
 	}
-	Scheme       = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(schedd.CheckSchemes)}
+	Scheme       = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(submit.CheckSchemes)}
 	ImagePattern = setting.Kind{
 		Want:  "a pattern such as docker://registry.example.org/group/* or /cvmfs/unpacked.cern.ch/**",
-		Check: oneByOne(schedd.CheckImagePatterns),
+		Check: oneByOne(submit.CheckImagePatterns),
 	}
 	Endpoint = setting.Kind{
 		Want:  "SCHEDD or COLLECTOR/SCHEDD, where * stands for anything",

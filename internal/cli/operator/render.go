@@ -21,7 +21,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/site"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -187,7 +187,7 @@ func (f fixed) Default() *v1alpha1.HTCPool { return pool.OldestDefault(f.pools) 
 func (f fixed) Labels(string) (labels.Set, bool) { return f.labels, f.labels != nil }
 
 // write prints the sandbox, the submit description first.
-func (r Rendering) write(out io.Writer, sandbox schedd.Sandbox, effective *v1alpha1.Effective) error {
+func (r Rendering) write(out io.Writer, sandbox submit.Sandbox, effective *v1alpha1.Effective) error {
 	var head, rest strings.Builder
 	for _, f := range sandbox.Files {
 		content := f.Content
@@ -195,7 +195,7 @@ func (r Rendering) write(out io.Writer, sandbox schedd.Sandbox, effective *v1alp
 			content = "(a copy of " + f.From + ")\n"
 		}
 		to := &rest
-		if f.Name == schedd.SubmitFile {
+		if f.Name == submit.SubmitFile {
 			to = &head
 		}
 		if r.SubmitOnly && to == &rest {

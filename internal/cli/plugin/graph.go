@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/kube/graph"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 func graphCommand() *cobra.Command {
@@ -99,7 +99,7 @@ func draw(out io.Writer, w *v1alpha1.HTCWorkflow) error {
 	// Tables in ConfigMaps are read when an attempt begins.
 	_, tables, err := graph.Read(
 		w.Spec,
-		schedd.CheckVariable,
+		submit.CheckVariable,
 		func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil },
 	)
 	if err != nil {

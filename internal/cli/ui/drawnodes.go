@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/ui/layers"
 	"htc.cern.ch/htcd/internal/kube/graph"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -52,7 +52,7 @@ func listedNodes(spec v1alpha1.HTCWorkflowSpec, g *graph.Graph) []graph.Node {
 	if !g.Listed() {
 		return nil
 	}
-	_, tables, err := graph.Read(spec, schedd.CheckVariable, func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil })
+	_, tables, err := graph.Read(spec, submit.CheckVariable, func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil })
 	if err != nil {
 		return nil
 	}

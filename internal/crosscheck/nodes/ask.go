@@ -7,6 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every
@@ -38,7 +40,7 @@ func questions(runs []ledger.Run, sizes map[key]size) (constraints []string) {
 		return []string{these}
 	}
 	for from := 0; from < of.total; from += nodesAtOnce {
-		constraints = append(constraints, these+" && "+schedd.NodeRange(from, from+nodesAtOnce))
+		constraints = append(constraints, these+" && "+submit.NodeRange(from, from+nodesAtOnce))
 	}
 	return constraints
 }
@@ -46,13 +48,13 @@ func questions(runs []ledger.Run, sizes map[key]size) (constraints []string) {
 // constraint matches the nodes of these DAGs, and perhaps of others of the same workflows.
 func constraint(runs []ledger.Run) string {
 	if len(runs) == 1 {
-		return schedd.Tag{UID: runs[0].UID, Attempt: runs[0].Attempt}.NodesConstraint()
+		return condor.Tag{UID: runs[0].UID, Attempt: runs[0].Attempt}.NodesConstraint()
 	}
 	uids := make([]string, len(runs))
 	for i, run := range runs {
 		uids[i] = run.UID
 	}
-	return schedd.NodesConstraint(uids...)
+	return submit.NodesConstraint(uids...)
 }
 
 // askQueue has the queue's answers heard.
@@ -60,7 +62,7 @@ func (c *Checker) askQueue(
 	ctx context.Context,
 	id schedd.Identity,
 	questions []string,
-	hear func(schedd.Job) error,
+	hear func(condor.Job) error,
 ) error {
 	for _, question := range questions {
 		if err := c.Schedd.QueueNodes(ctx, id, question, hear); err != nil {
@@ -78,7 +80,7 @@ func (c *Checker) askHistory(
 	all comparisons,
 	runs []ledger.Run,
 	since mark,
-	hear func(schedd.Job) error,
+	hear func(condor.Job) error,
 ) error {
 	var unseen []ledger.Run
 	bound := schedd.HistoryBounds{Since: since.Newest}

@@ -11,25 +11,26 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
-	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
 	ChangedNodes(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		p schedd.Period,
-		fn func(schedd.Job) error,
+		fn func(condor.Job) error,
 	) error
 	HistoryNodes(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(schedd.Job) error,
+		fn func(condor.Job) error,
 	) error
 }
 
@@ -245,8 +246,8 @@ func (c *Checker) checkPart(
 	if err != nil {
 		return false, err
 	}
-	hear := func(queued bool) func(schedd.Job) error {
-		return func(j schedd.Job) error {
+	hear := func(queued bool) func(condor.Job) error {
+		return func(j condor.Job) error {
 			if queued {
 				l.Hear(j)
 			}

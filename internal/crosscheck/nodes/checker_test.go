@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -102,12 +103,12 @@ func (w *world) write(fn func(*ledger.Tx) error) {
 // node puts the job of a node into the queue.
 func (w *world) node(uid string, number, cluster int) {
 	w.schedd.Put(
-		schedd.Job{
+		condor.Job{
 			Cluster:       cluster,
 			Owner:         scheddtest.Robot,
-			Status:        schedd.Idle,
+			Status:        condor.Idle,
 			StageInFinish: 1,
-			Node:          schedd.NodeTag{UID: uid, DAG: 1, Number: number},
+			Node:          condor.NodeTag{UID: uid, DAG: 1, Number: number},
 		},
 	)
 }
@@ -248,7 +249,7 @@ func (l listening) HistoryNodes(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	if b.Limit == 0 {
 		l.asked(b)
@@ -260,12 +261,12 @@ func TestNobodyElsesJobIsANode(t *testing.T) {
 	w := newWorld(t)
 	w.send("u1", 1)
 	w.schedd.Put(
-		schedd.Job{
+		condor.Job{
 			Cluster:       500,
 			Owner:         "mallory",
-			Status:        schedd.Idle,
+			Status:        condor.Idle,
 			StageInFinish: 1,
-			Node:          schedd.NodeTag{UID: "u1", DAG: 1, Number: 0},
+			Node:          condor.NodeTag{UID: "u1", DAG: 1, Number: 0},
 		},
 	)
 	w.crosscheck()
@@ -292,7 +293,7 @@ func TestTheNodesOfADAGAreJobsOfTheAccountThatItsOwnJobHas(t *testing.T) {
 	w.node("u1", 0, 92)
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"), "it is robot's")
-	w.schedd.Edit(92, 0, func(j *schedd.Job) { j.Owner = "alice" })
+	w.schedd.Edit(92, 0, func(j *condor.Job) { j.Owner = "alice" })
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{isIdle, waits}, w.states("u1"))
 }
@@ -336,10 +337,10 @@ func TestADAGWhoseAccountCannotBeKnownWaitsAlone(t *testing.T) {
 }
 
 func TestSomebodyElsesJobHoldsUpNoEnd(t *testing.T) {
-	for name, forged := range map[string]schedd.Job{
-		"its ad cannot be read":                  {Unread: true, Node: schedd.NodeTag{UID: "u1", DAG: 1}},
-		"neither its ad nor its tag can be read": {Unread: true, Node: schedd.NodeTag{UID: "u1", DAG: 7}},
-		"a callback has claimed its cluster":     {Node: schedd.NodeTag{UID: "u1", DAG: 1}},
+	for name, forged := range map[string]condor.Job{
+		"its ad cannot be read":                  {Unread: true, Node: condor.NodeTag{UID: "u1", DAG: 1}},
+		"neither its ad nor its tag can be read": {Unread: true, Node: condor.NodeTag{UID: "u1", DAG: 7}},
+		"a callback has claimed its cluster":     {Node: condor.NodeTag{UID: "u1", DAG: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -350,7 +351,7 @@ func TestSomebodyElsesJobHoldsUpNoEnd(t *testing.T) {
 				n, _ = callback(n, 500, notify.Callback{Node: &notify.Node{}}, w.clock)
 				return tx.UpdateNode(n)
 			})
-			forged.Cluster, forged.Owner, forged.Status, forged.StageInFinish = 500, "mallory", schedd.Running, 1
+			forged.Cluster, forged.Owner, forged.Status, forged.StageInFinish = 500, "mallory", condor.Running, 1
 			w.schedd.Put(forged)
 			w.ends("u1", 1)
 			for range 4 {
@@ -468,7 +469,7 @@ func TestANodeWhoseEndTheScheddForgotEndedAsDAGManSays(t *testing.T) {
 				})
 			}
 			before := w.states("u1")
-			w.schedd.Edit(92, 0, func(j *schedd.Job) { j.ExitBySignal, j.ExitCode = new(false), tt.exit })
+			w.schedd.Edit(92, 0, func(j *condor.Job) { j.ExitBySignal, j.ExitCode = new(false), tt.exit })
 			require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, "ClusterId == 92", why))
 			w.crosscheck()
 			require.Equal(t, before, w.states("u1"), "as long as the end of DAGMan is not known")
@@ -486,14 +487,14 @@ func TestAJobWhoseAdCannotBeReadIsNeitherLostNorFutile(t *testing.T) {
 	w.send("u1", 1)
 	w.node("u1", 0, 92)
 	w.crosscheck()
-	w.schedd.Edit(92, 0, func(j *schedd.Job) { j.Unread = true })
+	w.schedd.Edit(92, 0, func(j *condor.Job) { j.Unread = true })
 	w.ends("u1", 1)
 	for range 3 {
 		w.crosscheck()
 	}
 	require.Equal(t, []ledger.NodeState{isIdle, waits}, w.states("u1"))
 	require.Equal(t, []string{"92.0", "92.0", "92.0"}, w.unread)
-	w.schedd.Edit(92, 0, func(j *schedd.Job) { j.Unread = false })
+	w.schedd.Edit(92, 0, func(j *condor.Job) { j.Unread = false })
 	w.leaves(92, 3)
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{hasFail, isVain}, w.states("u1"))

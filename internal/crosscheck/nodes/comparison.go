@@ -7,6 +7,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // comparison holds what is known about one DAG: the rows of its nodes on one side, ads on the other.
@@ -27,7 +28,7 @@ type comparison struct {
 // seen is what an unchanged row says.
 type seen struct {
 	cluster int
-	status  schedd.JobStatus
+	status  condor.JobStatus
 }
 
 // key identifies a DAG by what the ads of its nodes carry.
@@ -42,10 +43,10 @@ func keyOf(run ledger.Run) key { return key{run.UID, run.Attempt} }
 type comparisons map[key]*comparison
 
 // of returns that of the DAG that an ad names, nil if nobody asked about it.
-func (all comparisons) of(j schedd.Job) *comparison { return all[key{j.Node.UID, j.Node.DAG}] }
+func (all comparisons) of(j condor.Job) *comparison { return all[key{j.Node.UID, j.Node.DAG}] }
 
 // hear compares an ad.
-func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
+func (all comparisons) hear(j condor.Job, queued bool, at time.Time) error {
 	if j.Unread {
 		all.doubt(j)
 		return nil
@@ -72,7 +73,7 @@ func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 
 // owns reports whether a job is the DAG's, and not somebody else's with its tag. That of a cluster that HTCondor has
 // shown before is.
-func (k *comparison) owns(j schedd.Job) bool {
+func (k *comparison) owns(j condor.Job) bool {
 	number := j.Node.Number
 	if was, unchanged := k.unchanged[number]; unchanged && was.cluster == j.Cluster {
 		return true
@@ -84,12 +85,12 @@ func (k *comparison) owns(j schedd.Job) bool {
 }
 
 // hearer returns hear for the queue's ads, or for the history's.
-func (all comparisons) hearer(queued bool, at time.Time) func(schedd.Job) error {
-	return func(j schedd.Job) error { return all.hear(j, queued, at) }
+func (all comparisons) hearer(queued bool, at time.Time) func(condor.Job) error {
+	return func(j condor.Job) error { return all.hear(j, queued, at) }
 }
 
 // repeat compares an ad with an unchanged row.
-func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, queued bool, at time.Time) error {
+func (k *comparison) repeat(j condor.Job, was condor.JobStatus, queued bool, at time.Time) error {
 	if o := crosscheck.Ad(j, at); !o.Repeats(was) {
 		return k.add(j, queued, at)
 	}
@@ -98,7 +99,7 @@ func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, queued bool, at 
 }
 
 // compare compares an ad with another row.
-func (k *comparison) compare(j schedd.Job, p ledger.Node, queued bool, at time.Time) error {
+func (k *comparison) compare(j condor.Job, p ledger.Node, queued bool, at time.Time) error {
 	long := time.Unix(j.EnteredCurrentStatus, 0).Before(k.asked.Add(-crosscheck.Settling))
 	if j.Held() && long && crosscheck.HeldAsBefore(p.Proc, j) { // reasons are requested only when they are new
 		delete(k.rows, j.Node.Number)
@@ -108,7 +109,7 @@ func (k *comparison) compare(j schedd.Job, p ledger.Node, queued bool, at time.T
 }
 
 // add notes what an ad says, to be applied when the row is read again.
-func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
+func (k *comparison) add(j condor.Job, queued bool, at time.Time) error {
 	if crosscheck.NeedsReason(j) {
 		return schedd.ErrReasons
 	}
@@ -144,7 +145,7 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 
 // doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be
 // any DAG's.
-func (all comparisons) doubt(j schedd.Job) {
+func (all comparisons) doubt(j condor.Job) {
 	if k := all.of(j); k != nil {
 		if k.owns(j) {
 			k.doubt(j)
@@ -158,7 +159,7 @@ func (all comparisons) doubt(j schedd.Job) {
 	}
 }
 
-func (k *comparison) doubt(j schedd.Job) {
+func (k *comparison) doubt(j condor.Job) {
 	k.unread = append(k.unread, j.ID())
 	for number, was := range k.unchanged {
 		if was.cluster == j.Cluster {

@@ -7,7 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Reasons of nodes that no job was seen of.
@@ -40,8 +40,8 @@ func (d dag) ran() bool { return d.ended() && d.own.ExitCode != nil }
 // over returns the ad of a job that was removed because DAGMan had run to its end as that of the completed job that it
 // was: DAGMan knew its end by its log, and the schedd had forgotten it in an outage. If the schedd has run it again,
 // its ad may have the code of a kill.
-func (d dag) over(j schedd.Job) schedd.Job {
-	j.Status = schedd.Completed
+func (d dag) over(j condor.Job) condor.Job {
+	j.Status = condor.Completed
 	if d.succeeded() {
 		j.ExitBySignal, j.ExitCode = new(false), new(0)
 	}

@@ -9,6 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -55,11 +57,11 @@ func (c *Checker) checkRecent(
 	if err != nil {
 		return false, err
 	}
-	these := schedd.NodesTagged
+	these := submit.NodesTagged
 	if len(runs) <= crosscheck.MaxNamed {
 		these = constraint(runs)
 	}
-	err = c.hearAll(ctx, all, true, at, l, func(hear func(schedd.Job) error) error {
+	err = c.hearAll(ctx, all, true, at, l, func(hear func(condor.Job) error) error {
 		return c.Schedd.ChangedNodes(ctx, id, these, l.Period, hear)
 	})
 	if err != nil {
@@ -68,7 +70,7 @@ func (c *Checker) checkRecent(
 	if l.History && l.Newest != l.since.Newest {
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.Period.Most + 1, Enough: never}
-		err := c.hearAll(ctx, all, false, at, l, func(hear func(schedd.Job) error) error {
+		err := c.hearAll(ctx, all, false, at, l, func(hear func(condor.Job) error) error {
 			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
 		})
 		if err != nil {
@@ -154,15 +156,15 @@ func (c *Checker) hearAll(
 	queued bool,
 	at time.Time,
 	l *look,
-	ask func(hear func(schedd.Job) error) error,
+	ask func(hear func(condor.Job) error) error,
 ) error {
-	var shown []schedd.Job
-	err := ask(func(j schedd.Job) error {
+	var shown []condor.Job
+	err := ask(func(j condor.Job) error {
 		if queued {
 			l.Hear(j)
 		}
 		if crosscheck.NeedsReason(j) {
-			return c.hearShown(ctx, all, []schedd.Job{j}, queued, at)
+			return c.hearShown(ctx, all, []condor.Job{j}, queued, at)
 		}
 		if shown = append(shown, j); len(shown) > l.Period.Most {
 			return schedd.ErrTooMany
@@ -181,7 +183,7 @@ func (c *Checker) hearAll(
 }
 
 // hearShown compares ads with the rows of their nodes, which are known only until then unless they are unsettled.
-func (c *Checker) hearShown(ctx context.Context, all comparisons, shown []schedd.Job, queued bool, at time.Time) error {
+func (c *Checker) hearShown(ctx context.Context, all comparisons, shown []condor.Job, queued bool, at time.Time) error {
 	read, err := c.readShown(ctx, all, shown)
 	if err != nil {
 		return err
@@ -203,7 +205,7 @@ func (c *Checker) hearShown(ctx context.Context, all comparisons, shown []schedd
 }
 
 // readShown reads the rows of nodes that are waiting or unconfirmed, and not yet known.
-func (c *Checker) readShown(ctx context.Context, all comparisons, shown []schedd.Job) (read []ledger.Node, err error) {
+func (c *Checker) readShown(ctx context.Context, all comparisons, shown []condor.Job) (read []ledger.Node, err error) {
 	numbers := map[key][]int{}
 	for _, j := range shown {
 		if k := all.of(j); k != nil {

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -86,8 +87,8 @@ func (w *pair) put(uid string, number int) {
 	} else {
 		w.job[uid][number] = w.next
 	}
-	w.schedd.Put(schedd.Job{
-		Cluster: w.next, Owner: owner, Status: schedd.Idle, StageInFinish: 1, Node: schedd.NodeTag{UID: uid, DAG: 1, Number: number},
+	w.schedd.Put(condor.Job{
+		Cluster: w.next, Owner: owner, Status: condor.Idle, StageInFinish: 1, Node: condor.NodeTag{UID: uid, DAG: 1, Number: number},
 		EnteredCurrentStatus: w.ours.clock.Add(w.skew).Unix(),
 	})
 	w.next++
@@ -129,10 +130,10 @@ func (w *pair) tells(uid string, number int) {
 	})
 }
 
-func (w *pair) state(cluster int, to schedd.JobStatus) {
-	w.schedd.Edit(cluster, 0, func(j *schedd.Job) {
+func (w *pair) state(cluster int, to condor.JobStatus) {
+	w.schedd.Edit(cluster, 0, func(j *condor.Job) {
 		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, to, 0, ""
-		if to == schedd.Running {
+		if to == condor.Running {
 			j.NumJobStarts++
 			j.JobStartDate = j.EnteredCurrentStatus
 		}
@@ -158,22 +159,22 @@ func (w *pair) event() {
 	}
 	switch w.rand.IntN(20) {
 	case 0, 1, 2:
-		w.state(cluster, schedd.Running)
+		w.state(cluster, condor.Running)
 	case 3: // evicted, perhaps within one period
-		w.state(cluster, schedd.Running)
+		w.state(cluster, condor.Running)
 		w.tick(20)
-		w.state(cluster, schedd.Idle)
+		w.state(cluster, condor.Idle)
 		w.tells(uid, number)
 	case 4:
 		w.schedd.Hold(cluster, 0, 12, "held once")
 	case 5: // held for one reason, then for another
 		w.schedd.Hold(cluster, 0, 12, "first")
-		w.state(cluster, schedd.Idle)
+		w.state(cluster, condor.Idle)
 		w.schedd.Hold(cluster, 0, 13, "second")
 	case 6:
-		w.state(cluster, schedd.Idle)
+		w.state(cluster, condor.Idle)
 	case 7, 8, 9, 10: // it ends, and its callback comes before, after, or never
-		w.state(cluster, schedd.Running)
+		w.state(cluster, condor.Running)
 		w.tick(10)
 		if code == 0 {
 			w.callback(uid, number, code)
@@ -191,18 +192,18 @@ func (w *pair) event() {
 			w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprint("ClusterId == ", cluster), "via condor_rm"),
 		)
 	case 13:
-		w.state(cluster, schedd.Running)
-		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) { j.Status = schedd.Suspended })
+		w.state(cluster, condor.Running)
+		w.schedd.Quietly(cluster, 0, func(j *condor.Job) { j.Status = condor.Suspended })
 	case 14:
-		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) {
-			if j.Status == schedd.Suspended {
-				j.Status = schedd.Running
+		w.schedd.Quietly(cluster, 0, func(j *condor.Job) {
+			if j.Status == condor.Suspended {
+				j.Status = condor.Running
 			}
 		})
 	case 15:
-		w.schedd.Edit(cluster, 0, func(j *schedd.Job) { j.Unread = true })
+		w.schedd.Edit(cluster, 0, func(j *condor.Job) { j.Unread = true })
 	case 16:
-		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) { j.Unread = false })
+		w.schedd.Quietly(cluster, 0, func(j *condor.Job) { j.Unread = false })
 	case 17: // DAGMan was killed before it had noted what it sent; if this job ended before any pass, the reference would see the first one alone
 		w.put(uid, number)
 		w.pass()
@@ -241,8 +242,8 @@ func (w *pair) rows(one *world) (rows []string) {
 
 // hasLeft reports whether the history has a job. If it left once more, the history would be read only back to its
 // second entry.
-func (w *pair) hasLeft(j schedd.Job) bool {
-	return slices.ContainsFunc(w.schedd.Gone(), func(left schedd.Job) bool { return left.Cluster == j.Cluster })
+func (w *pair) hasLeft(j condor.Job) bool {
+	return slices.ContainsFunc(w.schedd.Gone(), func(left condor.Job) bool { return left.Cluster == j.Cluster })
 }
 
 // pass has both make a cross-check, between which nothing happens.
@@ -264,7 +265,7 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 			scheddtest.Course{
 				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 12, Apart: 10, Event: w.event, Tick: w.tick, Pass: w.pass,
 				Refresh: func() { w.both(func(one *world) { require.NoError(t, one.Refresh(t.Context())) }) },
-				Restore: func(old []schedd.Job) { w.schedd.Restore(slices.DeleteFunc(old, w.hasLeft)) },
+				Restore: func(old []condor.Job) { w.schedd.Restore(slices.DeleteFunc(old, w.hasLeft)) },
 			}.Run(passes)
 			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/6, "many passes ask only for what has changed")
 		})
@@ -284,7 +285,7 @@ func TestOfTooManyChangesEverythingIsAsked(t *testing.T) {
 	w.later(time.Hour / 2)
 	jobs := w.schedd.Jobs()
 	for n := range jobs {
-		jobs[n].Status, jobs[n].EnteredCurrentStatus = schedd.Running, w.clock.Unix()
+		jobs[n].Status, jobs[n].EnteredCurrentStatus = condor.Running, w.clock.Unix()
 	}
 	w.schedd.Restore(jobs)
 	w.crosscheck()
@@ -300,7 +301,7 @@ func TestAJobWhoseEntryInTheHistoryCannotBeReadIsNotLost(t *testing.T) {
 	w.send("u1", 1)
 	w.node("u1", 0, 92)
 	w.crosscheck()
-	w.schedd.Edit(92, 0, func(j *schedd.Job) { j.Unread = true })
+	w.schedd.Edit(92, 0, func(j *condor.Job) { j.Unread = true })
 	w.leaves(92, 0)
 	for range 4 {
 		w.crosscheck()

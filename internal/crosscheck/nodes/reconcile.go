@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -165,7 +166,7 @@ func stateOf(n ledger.Node) string {
 	return crosscheck.Word(n.Proc)
 }
 
-func evidence(j schedd.Job, queued bool) string {
+func evidence(j condor.Job, queued bool) string {
 	if queued {
 		return crosscheck.Evidence("condor_q", j)
 	}

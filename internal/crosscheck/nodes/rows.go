@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
@@ -81,7 +81,7 @@ func (k *comparison) readWaiting(tx *ledger.Tx, from int) (next int, err error) 
 func (k *comparison) readUnchanged(tx *ledger.Tx, from int) (next int, err error) {
 	read, last := 0, 0
 	err = tx.UnchangedNodes(k.run.UID, k.run.Attempt, from, pageSize, func(number, cluster, jobStatus int) {
-		k.unchanged[number] = seen{cluster, schedd.JobStatus(jobStatus)}
+		k.unchanged[number] = seen{cluster, condor.JobStatus(jobStatus)}
 		read, last = read+1, number
 	})
 	if read == pageSize {

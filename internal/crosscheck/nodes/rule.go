@@ -6,7 +6,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // The rules by which a node's row changes are those of crosscheck.Observation.Apply, and before them:
@@ -119,7 +119,7 @@ func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledg
 	case final && n.Status == ledger.StatusOpen:
 		n.Proc = observe(n.Proc, crosscheck.CallbackOf(c.Retcode, c.Node.Exit, at))
 	case final && n.ExitCode != nil && *n.ExitCode == c.Node.Exit && turned(n.Status, c.Retcode, c.Node.Exit):
-		n.ExitCode, n.Message = &c.Retcode, schedd.ExitMessage(c.Retcode)
+		n.ExitCode, n.Message = &c.Retcode, condor.ExitMessage(c.Retcode)
 	}
 	if n.Stderr == "" && explains(n, c) {
 		n.Stderr = c.Stderr

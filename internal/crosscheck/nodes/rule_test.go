@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 var start = time.Unix(1_800_000_000, 0).UTC()
@@ -30,7 +30,7 @@ type event struct {
 	do   func(n ledger.Node, at time.Time) ledger.Node
 }
 
-func shows(j schedd.Job) event {
+func shows(j condor.Job) event {
 	j.Reasoned = true
 	return event{fmt.Sprintf("ad of %d: %s", j.Cluster, j.Status), func(n ledger.Node, at time.Time) ledger.Node {
 		n, _ = word{cluster: j.Cluster, says: crosscheck.Ad(j, at)}.apply(n, false)
@@ -39,39 +39,39 @@ func shows(j schedd.Job) event {
 }
 
 func idle(cluster int) event {
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Idle, StageInFinish: 1})
+	return shows(condor.Job{Cluster: cluster, Status: condor.Idle, StageInFinish: 1})
 }
 
 func runs(cluster int) event {
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Running, StageInFinish: 1})
+	return shows(condor.Job{Cluster: cluster, Status: condor.Running, StageInFinish: 1})
 }
 
 func held(cluster int) event {
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Held, HoldReasonCode: 12, HoldReason: "no file"})
+	return shows(condor.Job{Cluster: cluster, Status: condor.Held, HoldReasonCode: 12, HoldReason: "no file"})
 }
 
 func exits(cluster, code int) event {
 	no := false
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Completed, ExitBySignal: &no, ExitCode: &code})
+	return shows(condor.Job{Cluster: cluster, Status: condor.Completed, ExitBySignal: &no, ExitCode: &code})
 }
 
 func killed(cluster, signal int) event {
 	yes := true
-	return shows(schedd.Job{Cluster: cluster, Status: schedd.Completed, ExitBySignal: &yes, ExitSignal: &signal})
+	return shows(condor.Job{Cluster: cluster, Status: condor.Completed, ExitBySignal: &yes, ExitSignal: &signal})
 }
 
 func removed(cluster int) event {
 	return shows(
-		schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "via condor_rm"},
+		condor.Job{Cluster: cluster, Status: condor.Removed, LastStatus: condor.Running, RemoveReason: "via condor_rm"},
 	)
 }
 
 func stopped(cluster int) event {
 	return shows(
-		schedd.Job{
+		condor.Job{
 			Cluster:      cluster,
-			Status:       schedd.Removed,
-			LastStatus:   schedd.Running,
+			Status:       condor.Removed,
+			LastStatus:   condor.Running,
 			RemoveReason: crosscheck.RemoveReason(crosscheck.StopAborted),
 		},
 	)
@@ -152,14 +152,14 @@ func TestTheOrderInWhichThingsAreHeardOfANodeDoesNotMatter(t *testing.T) {
 					continue
 				}
 				require.Equal(t, tt.code, *n.ExitCode, order)
-				require.Equal(t, int(schedd.Completed), n.JobStatus, order)
+				require.Equal(t, int(condor.Completed), n.JobStatus, order)
 			}
 		})
 	}
 }
 
 func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
-	says := func(j schedd.Job) func(ledger.Node) ledger.Node {
+	says := func(j condor.Job) func(ledger.Node) ledger.Node {
 		return func(n ledger.Node) ledger.Node {
 			j.Cluster, j.Reasoned = 95, true
 			n, _ = word{
@@ -172,11 +172,11 @@ func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
 			return n
 		}
 	}
-	again := says(schedd.Job{Status: schedd.Running, StageInFinish: 1, JobStartDate: start.Add(30 * time.Second).Unix()})
-	queued := says(schedd.Job{Status: schedd.Idle, StageInFinish: 1})
-	taken := says(schedd.Job{Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "by DAGMan"})
+	again := says(condor.Job{Status: condor.Running, StageInFinish: 1, JobStartDate: start.Add(30 * time.Second).Unix()})
+	queued := says(condor.Job{Status: condor.Idle, StageInFinish: 1})
+	taken := says(condor.Job{Status: condor.Removed, LastStatus: condor.Running, RemoveReason: "by DAGMan"})
 	no := false
-	ended := says(schedd.Job{Status: schedd.Completed, ExitBySignal: &no, ExitCode: new(int)})
+	ended := says(condor.Job{Status: condor.Completed, ExitBySignal: &no, ExitCode: new(int)})
 
 	n := callbackOf(runs(95).do(waiting(false), start), 3)
 	require.Equal(t, n, queued(n))
@@ -218,7 +218,7 @@ func TestTheScriptsOwnCodeStandsWhateverIsHeardFirst(t *testing.T) {
 				}
 				require.Equal(t, tt.status, n.Status)
 				require.Equal(t, tt.code, *n.ExitCode)
-				require.Equal(t, schedd.ExitMessage(tt.code), n.Message)
+				require.Equal(t, condor.ExitMessage(tt.code), n.Message)
 				last = append(last, n)
 			}
 			for _, n := range last {

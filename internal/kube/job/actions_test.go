@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -128,7 +129,7 @@ type busy struct {
 	meanwhile func()
 }
 
-func (s busy) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s busy) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	s.meanwhile()
 	return s.Schedd.Submit(ctx, id, dir)
 }

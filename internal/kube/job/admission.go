@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -70,7 +70,7 @@ func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 
 // demandOf returns what a run of so many procs asks for.
 func demandOf(run ledger.Run, procs int) admission.Demand {
-	d := admission.DemandOf(schedd.Sends(procs, run.Factory), pool.ReadEffective(run.Pool, run.Effective))
+	d := admission.DemandOf(submit.Sends(procs, run.Factory), pool.ReadEffective(run.Pool, run.Effective))
 	if run.Factory > 0 {
 		d.Made = procs
 	}
@@ -121,8 +121,8 @@ func (c *Controller) atMost(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
 	run ledger.Run,
-	sandbox schedd.Sandbox,
-) (schedd.Sandbox, error) {
+	sandbox submit.Sandbox,
+) (submit.Sandbox, error) {
 	if sandbox.Factory == 0 {
 		return sandbox, nil
 	}

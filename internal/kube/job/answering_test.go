@@ -10,11 +10,12 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestADeadlineOfOneUsersCommandIsNobodyElsesOutage(t *testing.T) {
-	slow := &schedd.Error{Kind: schedd.Timeout, Command: "condor_submit", Stderr: "no answer within 1m0s; it was killed"}
+	slow := &condor.Error{Kind: condor.Timeout, Command: "condor_submit", Stderr: "no answer within 1m0s; it was killed"}
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("open"))
 	for _, command := range []string{scheddtest.Submit, scheddtest.Transfer, scheddtest.Queue, scheddtest.History, scheddtest.Remove} {
@@ -52,9 +53,9 @@ func (s strict) Answers(ctx context.Context, id schedd.Identity) error {
 	return s.Schedd.Answers(ctx, id)
 }
 
-func (s strict) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s strict) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	if id.CCache != scheddtest.Robot {
-		return schedd.Cluster{}, errUnreachable
+		return condor.Cluster{}, errUnreachable
 	}
 	return s.Schedd.Submit(ctx, id, dir)
 }

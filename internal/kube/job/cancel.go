@@ -13,7 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger/procset"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -25,8 +26,8 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	for unwanted.Len() > 0 {
 		named := firstRanges(unwanted, mostRanges)
 		// The ad of the jobs' factory has no ProcId.
-		constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && ProcId =!= undefined && (%s)",
-			site.Tag(job, run.Attempt).Constraint(), schedd.Completed, among(named, schedd.NumberAttribute(run.Sent != ""))))
+		constraint := condor.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && ProcId =!= undefined && (%s)",
+			site.Tag(job, run.Attempt).Constraint(), condor.Completed, among(named, submit.NumberAttribute(run.Sent != ""))))
 		err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled)
 		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {
 			// Said here, because another cross-check may be the one that records their ends.

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -84,8 +84,8 @@ func TestACancellationGoesOnWhateverInterruptsIt(t *testing.T) {
 func TestACancellationIsSaidThoughAnotherCrossCheckRecordsIt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one", queueOf(3)))
-	w.schedd.Edit(1, 1, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.RemoveReason = j.Status, schedd.Removed, crosscheck.ReasonCancelled // and does not leave the queue at once
+	w.schedd.Edit(1, 1, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.RemoveReason = j.Status, condor.Removed, crosscheck.ReasonCancelled // and does not leave the queue at once
 	})
 	w.cancelProcs("one", "1/1")
 	require.Equal(t, ledger.StatusOpen, w.proc("one", 1, 1).Status)

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -111,7 +111,7 @@ func (c *Controller) sentUnknown(
 		return false, err
 	}
 	uid := string(job.UID)
-	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), schedd.UIDConstraint(uid), "")
+	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), condor.UIDConstraint(uid), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempts: %w", err)
 	}

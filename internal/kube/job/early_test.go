@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/recovery"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -48,7 +48,7 @@ func TestAFinalizerAtCreationDoesNotHoldBackADeletionOfWhatWasNeverSent(t *testi
 	w := earlyWorld(t)
 	w.apply(htcjob("one", born("11"), func(job *v1alpha1.HTCJob) { job.Spec.Suspend = true }))
 	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
-	w.schedd.Down(&schedd.Error{Kind: schedd.Unreachable})
+	w.schedd.Down(&condor.Error{Kind: condor.Unreachable})
 	w.delete("one")
 	require.Nil(t, w.job("one"))
 }
@@ -72,11 +72,11 @@ func TestWhatWasThereBeforeIsLookedForBeforeItIsSent(t *testing.T) {
 	lost := htcjob("lost", born("5"))
 	w := earlyWorld(t, lost, htcjob("waited", born("6")))
 	w.schedd.Put(
-		schedd.Job{
+		condor.Job{
 			Cluster:       7,
-			Tag:           schedd.Tag{UID: string(lost.UID), Attempt: 1},
+			Tag:           condor.Tag{UID: string(lost.UID), Attempt: 1},
 			Owner:         scheddtest.Robot,
-			Status:        schedd.Idle,
+			Status:        condor.Idle,
 			StageInFinish: 1,
 		},
 	)

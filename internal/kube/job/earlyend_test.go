@@ -10,7 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -52,7 +52,7 @@ func TestWhatWaitsIsRemovedWhenMaxFailuresIsReachedAndWhatRunsGoesOn(t *testing.
 		asked := w.schedd.Calls(scheddtest.Remove)
 		w.later(time.Hour)
 		require.Equal(t, asked, w.schedd.Calls(scheddtest.Remove), "there is nothing to remove")
-		w.schedd.Edit(1, 2, func(j *schedd.Job) { j.Status = schedd.Idle })
+		w.schedd.Edit(1, 2, func(j *condor.Job) { j.Status = condor.Idle })
 		w.crosscheck()
 		w.later(time.Minute)
 		require.Equal(t, []int32{1, 0, 2, 7}, apartFrom(w.job("ten")), "what is evicted does not run again")

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -34,7 +35,7 @@ func launching(cluster int) error {
 func (c *Controller) launched(
 	ctx context.Context,
 	t backend.Target,
-	tag schedd.Tag,
+	tag condor.Tag,
 	f recovery.Finding,
 ) (recovery.Finding, error) {
 	launcher := *f.Launcher
@@ -55,7 +56,7 @@ func (c *Controller) launched(
 	why, unable := launcher.Unable()
 	switch {
 	case factory.Cluster > 0:
-		f.Cluster, f.QDate, f.Launcher = schedd.Cluster{ID: factory.Cluster, Procs: factory.All}, factory.QDate, nil
+		f.Cluster, f.QDate, f.Launcher = condor.Cluster{ID: factory.Cluster, Procs: factory.All}, factory.QDate, nil
 		f.Pool = factory.Tag.Pool // the launcher has none
 		return f, nil
 	case unable:
@@ -69,9 +70,9 @@ func (c *Controller) launched(
 				why,
 			),
 		}
-	case launcher.Status == schedd.Completed || launcher.Status == schedd.Removed:
+	case launcher.Status == condor.Completed || launcher.Status == condor.Removed:
 		return f, nil // its jobs were removed: the cross-check says so
-	case launcher.Status == schedd.Idle && c.Now().Sub(time.Unix(launcher.QDate, 0)) >= schedd.StartsWithin:
+	case launcher.Status == condor.Idle && c.Now().Sub(time.Unix(launcher.QDate, 0)) >= schedd.StartsWithin:
 		return f, &sending.Waiting{
 			After:  15 * time.Second,
 			Reason: "LauncherNotStarted",
@@ -92,11 +93,11 @@ func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run l
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	made, there := 0, false
 	for _, id := range senders {
-		if made, there, err = c.sender.Schedd.StopMaking(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster); err == nil {
+		if made, there, err = c.sender.Schedd.StopMaking(ctx, id, condor.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster); err == nil {
 			break
 		}
 	}
-	if schedd.KindOf(err) == schedd.NotAuthorised {
+	if condor.KindOf(err) == condor.NotAuthorised {
 		return nil
 	}
 	if err != nil {
@@ -158,7 +159,7 @@ func (c *Controller) endUnmade(
 // pace tells HTCondor what spec.parallelism, or what the pool leaves, has become.
 func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
 	run, now := *s.Run, s.Parallelism()
-	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+	tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	for _, id := range senders {
 		err = errors.Join(err, c.sender.Schedd.SetParallelism(ctx, id, tag, run.Cluster, now.Open, now.Idle))

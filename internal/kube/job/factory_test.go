@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -35,7 +36,7 @@ func (w *world) handedOver(jobs int32, edits ...func(*v1alpha1.HTCJob)) {
 // inTurn completes what is there, and what is made instead, until nothing is.
 func (w *world) inTurn() (most int) {
 	for range 10 {
-		jobs := slices.DeleteFunc(w.schedd.Jobs(), func(j schedd.Job) bool { return j.Launcher })
+		jobs := slices.DeleteFunc(w.schedd.Jobs(), func(j condor.Job) bool { return j.Launcher })
 		most = max(most, len(jobs))
 		for _, j := range jobs {
 			w.schedd.Run(j.Cluster, j.Proc)
@@ -64,7 +65,7 @@ func TestWhileAnAttemptIsHandedOverNothingIsSentAgain(t *testing.T) {
 		"job 1.0, which is to hand over the jobs, is idle, and starts by itself when there is room: "+
 			"the schedd has at most MAX_RUNNING_SCHEDULER_JOBS_PER_OWNER (200",
 	)
-	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.HoldReasonSubCode = schedd.Held, 3, 122 })
+	w.schedd.Edit(1, 0, func(j *condor.Job) { j.Status, j.HoldReasonCode, j.HoldReasonSubCode = condor.Held, 3, 122 })
 	w.later(time.Minute)
 	require.Contains(t, w.job("one").Status.Message, "SEC_WRITE_AUTHENTICATION_METHODS needs FS")
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
@@ -88,7 +89,7 @@ func TestJobsAreMadeAsOthersEnd(t *testing.T) {
 	require.Equal(t, 2, w.inTurn())
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 	require.EqualValues(t, 5, w.job("one").Status.Succeeded)
-	require.Equal(t, "out of 2.4\n", w.kept("one", 1, 4, schedd.Stdout))
+	require.Equal(t, "out of 2.4\n", w.kept("one", 1, 4, condor.Stdout))
 	require.True(t, w.run("one").Confirmed)
 }
 
@@ -122,14 +123,14 @@ func TestWhyAFactoryMakesNoMoreJobsIsSaid(t *testing.T) {
 	w.handedOver(5)
 	require.NoError(
 		t,
-		w.schedd.HoldIdle(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "somebody wants that"),
+		w.schedd.HoldIdle(t.Context(), schedd.Identity{}, condor.ClusterConstraint(2), "somebody wants that"),
 	)
-	w.schedd.Edit(2, -1, func(j *schedd.Job) { j.Status, j.HoldReasonCode = schedd.Idle, 0 })
+	w.schedd.Edit(2, -1, func(j *condor.Job) { j.Status, j.HoldReasonCode = condor.Idle, 0 })
 	w.crosscheck()
 	said := condition(w.job("one"), v1alpha1.ConditionHeld)
 	require.Equal(t, "FactoryPaused", said.Reason)
 	require.Contains(t, said.Message, "HTCondor makes none of the 3 jobs that wait: somebody wants that. ")
-	require.NoError(t, w.schedd.ReleaseHeld(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), ""))
+	require.NoError(t, w.schedd.ReleaseHeld(t.Context(), schedd.Identity{}, condor.ClusterConstraint(2), ""))
 	w.crosscheck()
 	require.Equal(t, "NotHeld", condition(w.job("one"), v1alpha1.ConditionHeld).Reason)
 }
@@ -298,7 +299,7 @@ func TestJobsThatWereNotMadeKeepTheirEndsWhenOthersRunAgain(t *testing.T) {
 func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(5)
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "an administrator"))
+	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, condor.ClusterConstraint(2), "an administrator"))
 	for range 3 {
 		w.crosscheck()
 		w.later(time.Minute)

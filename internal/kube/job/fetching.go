@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output/push"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // fetched passes the results of fetches on to the queues, the user and the Observer.
@@ -52,7 +52,7 @@ func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
 func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }
 
 // Ended records how jobs of a suspended run ended and queues their output for fetching.
-func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error {
+func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []condor.Job) error {
 	said := map[int]crosscheck.Observation{}
 	for _, j := range jobs {
 		said[j.Number()] = crosscheck.Ad(j, c.Now())

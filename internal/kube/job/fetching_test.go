@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -74,7 +75,7 @@ func TestTheOutputOfCompletedJobsIsFetchedAndTheyLeaveTheQueue(t *testing.T) {
 		"False NotEnded: not every job has ended; the output of each is fetched when it does",
 		w.fetched("one"),
 	)
-	w.schedd.Leaves("1.1", map[string]string{"plot.txt": "made by the script", schedd.Stderr: "warning\nno such file\n"})
+	w.schedd.Leaves("1.1", map[string]string{"plot.txt": "made by the script", condor.Stderr: "warning\nno such file\n"})
 	w.schedd.Run(1, -1)
 	w.schedd.Complete(1, 1, 3)
 	w.crosscheck()
@@ -125,7 +126,7 @@ func TestACallbackIsNotEnoughToFetch(t *testing.T) {
 func TestWhereNoJobRanToItsEndThereIsNothingToFetch(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, schedd.UIDConstraint("uid-one"), "enough"))
+	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "enough"))
 	w.crosscheck()
 	require.Equal(t, "True NothingToFetch: no job ran to its end", w.fetched("one"))
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
@@ -234,7 +235,7 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 func unsendable(proc int, why string) *schedd.TransferError {
 	return &schedd.TransferError{
 		Proc: proc,
-		Err: &schedd.Error{
+		Err: &condor.Error{
 			Command: "condor_transfer_data",
 			Stderr:  "SCHEDD failed to send file(s): reading from file x: " + why,
 		},
@@ -247,7 +248,7 @@ func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
 	w.completed(1, 3)
 	lacking := unsendable(0, "(errno 2) No such file or directory")
 	lacking.Lacks = []string{"a", "b"}
-	w.schedd.Leaves("1.0", map[string]string{schedd.Stderr: "warning\n"})
+	w.schedd.Leaves("1.0", map[string]string{condor.Stderr: "warning\n"})
 	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Err: lacking})
 	w.crosscheck()
 	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout), "it holds up no other")
@@ -274,7 +275,7 @@ func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
 	w.completed(1)
 	full := &schedd.TransferError{
 		Proc: 0,
-		Err: &schedd.Error{
+		Err: &condor.Error{
 			Command: "condor_transfer_data",
 			Stderr:  "TOOL |Error: writing to file x: (errno 28) No space left on device",
 		},
@@ -357,7 +358,7 @@ func TestTheOutputOfAJobThatRunsAgainReplacesTheFormer(t *testing.T) {
 	w.crosscheck()
 	require.Equal(t, "first", w.kept("one", 1, 0, output.Stdout))
 
-	again.Status = schedd.Running
+	again.Status = condor.Running
 	w.schedd.Put(again)
 	w.reconcile(ReconcileOptions{}) // nobody else asks about what HTCondor has confirmed
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is
@@ -92,7 +92,7 @@ func (c *Controller) stageAgain(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
 	run *ledger.Run,
-	sandbox schedd.Sandbox,
+	sandbox submit.Sandbox,
 	items []string,
 	recorded string,
 ) (leave func(), err error) {

@@ -21,7 +21,9 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -40,13 +42,13 @@ func (s *sources) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMa
 	return &corev1.ConfigMap{Data: map[string]string{"k": text}}, nil
 }
 
-func (s *sources) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
-	text, err := os.ReadFile(filepath.Join(dir, schedd.InputsDir, "shared", "in"))
+func (s *sources) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
+	text, err := os.ReadFile(filepath.Join(dir, submit.InputsDir, "shared", "in"))
 	switch {
 	case err == nil:
 		s.sent = append(s.sent, string(text))
 	case !errors.Is(err, fs.ErrNotExist):
-		return schedd.Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	return s.Schedd.Submit(ctx, id, dir)
 }

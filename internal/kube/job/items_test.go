@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -39,16 +40,16 @@ func (s *tables) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMap
 	return &corev1.ConfigMap{Data: map[string]string{"csv": text}}, nil
 }
 
-func (s *tables) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s *tables) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	files, err := filepath.Glob(filepath.Join(dir, ".own-*"))
 	if err != nil {
-		return schedd.Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	var items []string
 	for proc := range files {
 		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(".own-", proc)))
 		if err != nil {
-			return schedd.Cluster{}, err
+			return condor.Cluster{}, err
 		}
 		item := strings.SplitN(string(text), "\n", 3)[2] // after the tokens
 		items = append(items, strings.ReplaceAll(item, "\n", " "))

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -178,7 +178,7 @@ func TestTheNextAttemptWaitsUntilHTCondorHasConfirmedTheEnd(t *testing.T) {
 			w.later(time.Second)
 			require.EqualValues(t, 1, w.job("two").Status.Attempt, "1.1 still runs, as far as HTCondor knows")
 			w.restart()
-			w.schedd.Hold(1, 1, schedd.HoldTooMuchOutput, "too much")
+			w.schedd.Hold(1, 1, condor.HoldTooMuchOutput, "too much")
 			w.later(time.Minute)
 			job := w.job("two")
 			require.EqualValues(t, 1, job.Status.Attempt)
@@ -236,7 +236,7 @@ func TestAnEndThatHTCondorNeverShowsIsWhatItsCallbackSaid(t *testing.T) {
 	t.Run("two answers in a row", func(t *testing.T) {
 		w := lost(t)
 		job := w.schedd.Jobs()[0]
-		job.Proc, job.Status = 1, schedd.Running
+		job.Proc, job.Status = 1, condor.Running
 		w.crosscheck()
 		w.schedd.Put(job) // it had been missing for a moment
 		w.clock = w.clock.Add(crosscheck.LostAfter)
@@ -327,8 +327,8 @@ func TestKstatusCanTellHowItStands(t *testing.T) {
 func TestAJobRemovedInHTCondorIsMirroredInItsWords(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	w.schedd.Edit(1, 0, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.RemoveReason = j.Status, schedd.Removed, "via condor_rm (by user alice)"
+	w.schedd.Edit(1, 0, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.RemoveReason = j.Status, condor.Removed, "via condor_rm (by user alice)"
 	})
 	w.schedd.Leave(1, 0)
 	w.crosscheck()

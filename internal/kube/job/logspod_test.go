@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/logspod"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // newWorldWithPods returns a world whose htcd creates the Pods of spec.logsPod in a fake apiserver.
@@ -162,7 +163,7 @@ func TestWhereItIsNotTurnedOnTheUserIsTold(t *testing.T) {
 func TestAPodOfWhatLeftNoOutputSaysWhy(t *testing.T) {
 	w, _ := newWorldWithPods(t)
 	w.apply(htcjob("one", withLogsPod))
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, schedd.UIDConstraint("uid-one"), "enough"))
+	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "enough"))
 	w.crosscheck()
 	_, text := w.left("one")
 	require.Contains(t, string(text.BinaryData["00000.err"]), "no output of job 1.0: ")

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -95,7 +96,7 @@ func TestACallbackWithAnothersTokenOrOfAnUnknownJobIsRefused(t *testing.T) {
 
 func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) {
 	w := newWorld(t)
-	refusal := &schedd.Error{Kind: schedd.Refused, Command: "condor_submit", Stderr: "Parse error in expression"}
+	refusal := &condor.Error{Kind: condor.Refused, Command: "condor_submit", Stderr: "Parse error in expression"}
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: refusal})
 	job := w.apply(htcjob("bad"))
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
@@ -141,7 +142,7 @@ func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {
 		"a callback that HTCondor denies":     {func(w *world) { _ = w.callback("one", 0, 0); w.schedd.Complete(1, 0, 9) }, 0, 1, "ExitCode"},
 		"a callback that was too pessimistic": {func(w *world) { _ = w.callback("one", 0, 1); w.schedd.Complete(1, 0, 0) }, 1, 0, ""},
 		"a job removed with condor_rm": {func(w *world) {
-			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, schedd.UIDConstraint("uid-one"), "via condor_rm")
+			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "via condor_rm")
 		}, 0, 1, "Removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestWhatAJobOnHoldHasWrittenIsShownAndStaysWhenItIsRemoved(t *testing.T) {
 			w.crosscheck()
 			require.Equal(t, v1alpha1.PhaseHeld, w.job("one").Status.Phase)
 			require.Contains(t, condition(w.job("one"), v1alpha1.ConditionHeld).Message, "standard error:\ntrying\nno such file")
-			w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.RemoveReason = schedd.Removed, "via condor_rm" })
+			w.schedd.Edit(1, 0, func(j *condor.Job) { j.Status, j.RemoveReason = condor.Removed, "via condor_rm" })
 			w.schedd.Leave(1, 0)
 			w.crosscheck()
 			require.Equal(t, "trying\nno such file", w.job("one").Status.Failures[0].Stderr)

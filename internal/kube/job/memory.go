@@ -5,7 +5,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // record is what is known of an HTCJob besides the ledger.
@@ -33,7 +33,7 @@ func (c *Controller) idleTold(job *v1alpha1.HTCJob, run ledger.Run) int {
 	if n := c.Memory.Of(job.Namespace + "/" + job.Name).Kind.idle; n > 0 {
 		return n
 	}
-	return min(run.Factory, schedd.IdleAtOnce)
+	return min(run.Factory, submit.IdleAtOnce)
 }
 
 // toldMany counts the end of a factory's job and reports whether HTCondor is to be asked: until it has confirmed them,
@@ -41,7 +41,7 @@ func (c *Controller) idleTold(job *v1alpha1.HTCJob, run ledger.Run) int {
 func (c *Controller) toldMany(key string, atOnce int) (many bool) {
 	c.Memory.Change(key, func(r *record) {
 		r.Kind.told++
-		if many = r.Kind.told >= max(1, min(atOnce, schedd.IdleAtOnce)/4); many {
+		if many = r.Kind.told >= max(1, min(atOnce, submit.IdleAtOnce)/4); many {
 			r.Kind.told = 0
 		}
 	})

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestARecreatedHTCJobIsToldWhatIsInItsWay(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Down(
-		&schedd.Error{
-			Kind:    schedd.Limit,
+		&condor.Error{
+			Kind:    condor.Limit,
 			Command: "condor_submit",
 			Stderr:  "Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
 		},

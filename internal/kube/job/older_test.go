@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -218,7 +218,7 @@ func TestDeletingRemovesWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
 	w.later(5 * time.Second)
 	require.Nil(t, w.job("one"))
 	for _, j := range w.schedd.Jobs() {
-		require.Equal(t, schedd.Completed, j.Status)
+		require.Equal(t, condor.Completed, j.Status)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	)
 	require.Equal(t, sent, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, run, w.run("one"))
-	require.Equal(t, schedd.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)
+	require.Equal(t, condor.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)
 }
 
 // completes lets a cluster of one job succeed.

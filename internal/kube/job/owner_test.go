@@ -9,15 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 // forge adds a running job of eve's with the tag of an HTCJob's attempt.
 func (w *world) forge(cluster int, name string, attempt int) {
-	w.schedd.Put(schedd.Job{
-		Cluster: cluster, Tag: schedd.Tag{UID: "uid-" + name, Attempt: attempt, Namespace: "default", Name: name}, Owner: "eve",
-		Status: schedd.Running, QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(),
+	w.schedd.Put(condor.Job{
+		Cluster: cluster, Tag: condor.Tag{UID: "uid-" + name, Attempt: attempt, Namespace: "default", Name: name}, Owner: "eve",
+		Status: condor.Running, QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(),
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -220,7 +220,7 @@ func TestASuspendedPartGoesOnWhereItWas(t *testing.T) {
 	job = w.suspend("one", false)
 	require.Equal(t, &v1alpha1.Partial{Procs: "1", Succeeded: 3}, job.Status.Partial)
 	jobs := w.schedd.Jobs()
-	require.Equal(t, []any{1, schedd.Idle}, []any{jobs[len(jobs)-1].Number(), jobs[len(jobs)-1].Status})
+	require.Equal(t, []any{1, condor.Idle}, []any{jobs[len(jobs)-1].Number(), jobs[len(jobs)-1].Status})
 	w.completed(3)
 	w.crosscheck()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)

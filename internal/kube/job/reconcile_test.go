@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -67,7 +68,7 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 		"a held job": {happens: func(w *world) { w.schedd.Hold(1, 0, 1, "via condor_hold (by user alice)") },
 			was: "Running", is: "Held", evidence: "condor_q: JobStatus 5 (Held), via condor_hold (by user alice) (hold code 1/0)", phase: v1alpha1.PhaseHeld},
 		"a removed job": {happens: func(w *world) {
-			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, schedd.UIDConstraint("uid-one"), "via condor_rm")
+			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "via condor_rm")
 		}, was: "Running", is: "Failed (Removed)", evidence: "condor_history: JobStatus 3 (Removed), via condor_rm (by user robot)", phase: v1alpha1.PhaseRemoved},
 		"a confirmed end that somebody's hand made another": {happens: func(w *world) {
 			w.schedd.Complete(1, 0, 0)
@@ -242,7 +243,7 @@ func TestReconcileTellsTwoRunsOfOneClusterNumberApart(t *testing.T) {
 		return tx.InsertProcs(run, 1)
 	}))
 	w.schedd.Put(
-		schedd.Job{Cluster: 1, Tag: schedd.Tag{UID: "uid-two", Attempt: 1}, Status: schedd.Running, StageInFinish: 1},
+		condor.Job{Cluster: 1, Tag: condor.Tag{UID: "uid-two", Attempt: 1}, Status: condor.Running, StageInFinish: 1},
 	)
 	report := w.reconcile(ReconcileOptions{})
 	require.Equal(t, 2, report.Checked)
@@ -252,15 +253,15 @@ func TestReconcileTellsTwoRunsOfOneClusterNumberApart(t *testing.T) {
 
 func TestReconcileSaysWhatNeverRan(t *testing.T) {
 	for name, c := range map[string]struct {
-		happens func(j *schedd.Job)
+		happens func(j *condor.Job)
 		leaves  bool
 		is      string
 	}{
-		"because its files never arrived": {func(j *schedd.Job) {
-			j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = schedd.Held, schedd.Removed, "Staging of job files failed", 0
+		"because its files never arrived": {func(j *condor.Job) {
+			j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = condor.Held, condor.Removed, "Staging of job files failed", 0
 		}, true, "NeverRan"},
-		"because its files will never arrive": {func(j *schedd.Job) {
-			j.Status, j.HoldReasonCode, j.StageInFinish, j.QDate = schedd.Held, 16, 0, 1
+		"because its files will never arrive": {func(j *condor.Job) {
+			j.Status, j.HoldReasonCode, j.StageInFinish, j.QDate = condor.Held, 16, 0, 1
 		}, false, "HalfSpooled"},
 	} {
 		t.Run(name, func(t *testing.T) {

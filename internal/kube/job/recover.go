@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -61,7 +62,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	if lost {
-		constraint, places, since = schedd.UIDConstraint(run.UID), c.places(job, p, t), ""
+		constraint, places, since = condor.UIDConstraint(run.UID), c.places(job, p, t), ""
 	}
 	all, err := c.sender.SearchAll(ctx, places, constraint, since)
 	if err != nil {
@@ -248,7 +249,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return err
 	}
-	if err := c.Limits.Ask(id, schedd.Sends(sandbox.Procs, sandbox.Factory), c.Now()); err != nil {
+	if err := c.Limits.Ask(id, submit.Sends(sandbox.Procs, sandbox.Factory), c.Now()); err != nil {
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))

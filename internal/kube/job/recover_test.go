@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -90,7 +91,7 @@ func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 	asleep := recorded // as it was when the previous leader decided
 	asleep.State, asleep.Cluster = ledger.Intent, 0
 	require.ErrorIs(t, w.sendAgain(t.Context(), job, asleep), ledger.ErrWentOn)
-	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}), ledger.ErrWentOn)
+	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, condor.Cluster{ID: 9, Procs: 1}), ledger.ErrWentOn)
 	w.later(time.Minute)
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
@@ -157,8 +158,8 @@ func TestAHalfSpooledClusterIsRemovedBeforeItsRunIsSentAgain(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
 	w.apply(htcjob("one"))
-	w.schedd.Edit(1, -1, func(j *schedd.Job) {
-		j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0
+	w.schedd.Edit(1, -1, func(j *condor.Job) {
+		j.Status, j.HoldReasonCode, j.StageInFinish = condor.Held, 16, 0
 	})
 	w.later(5 * time.Second)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "it may still be spooling")
@@ -194,12 +195,12 @@ func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {
 			w := newWorld(t)
 			w.schedd.Fail(scheddtest.Submit, look.submit...)
 			w.apply(htcjob("one"))
-			w.schedd.Edit(1, -1, func(j *schedd.Job) {
-				j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0
+			w.schedd.Edit(1, -1, func(j *condor.Job) {
+				j.Status, j.HoldReasonCode, j.StageInFinish = condor.Held, 16, 0
 			})
 			w.asks(overtaken{w.schedd, func() {
-				again := schedd.Tag{UID: "uid-one", Attempt: 1, Namespace: "default", Name: "one"}
-				w.schedd.Put(schedd.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: schedd.Idle, StageInFinish: 1})
+				again := condor.Tag{UID: "uid-one", Attempt: 1, Namespace: "default", Name: "one"}
+				w.schedd.Put(condor.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1})
 			}})
 			look.look(w)
 			require.NotEmpty(t, w.schedd.Jobs())
@@ -324,8 +325,8 @@ func TestAfterALostLedgerALaterAttemptIsLookedForBeforeItIsSent(t *testing.T) {
 func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	w.schedd.Edit(1, 0, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = schedd.Held, schedd.Removed, "Staging of job files failed", 0
+	w.schedd.Edit(1, 0, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = condor.Held, condor.Removed, "Staging of job files failed", 0
 	})
 	w.schedd.Leave(1, 0)
 	w.crosscheck()
@@ -337,7 +338,7 @@ func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 
 // The schedd receives the files of a cluster together but marks its procs as spooled one by one.
 func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
-	stuck := func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0 }
+	stuck := func(j *condor.Job) { j.Status, j.HoldReasonCode, j.StageInFinish = condor.Held, 16, 0 }
 	broken := []scheddtest.Fault{{Err: errBroken, After: true}}
 	forgets := func(w *world) {
 		w.do(func(job *v1alpha1.HTCJob) { job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} })
@@ -382,8 +383,8 @@ func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 
 // stagingFailed does what a schedd does with a job whose files did not arrive.
 func (w *world) stagingFailed(proc int) {
-	w.schedd.Edit(1, proc, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.RemoveReason = schedd.Held, schedd.Removed, "Staging of job files failed"
+	w.schedd.Edit(1, proc, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.RemoveReason = condor.Held, condor.Removed, "Staging of job files failed"
 	})
 	w.schedd.Leave(1, proc)
 }

@@ -7,7 +7,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/secrets"
 )
@@ -21,7 +21,7 @@ func (c *Controller) SecretChanged(namespace string) {
 	default: // a check is already pending
 	}
 	c.retryNow(func(t reconciler.Blocker) bool {
-		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == schedd.NotAuthorised.String()
+		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == condor.NotAuthorised.String()
 	})
 }
 

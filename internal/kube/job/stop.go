@@ -14,7 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -52,12 +53,12 @@ func (c *Controller) stop(
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	// It matches the factory of the jobs, too, whose ad has neither a status nor a number.
-	constraint := schedd.In(
+	constraint := condor.In(
 		run.Cluster,
-		fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed),
+		fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), condor.Completed),
 	)
 	if s.SparesRunning(run.Stop) {
-		for _, status := range []schedd.JobStatus{schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
+		for _, status := range []condor.JobStatus{condor.Running, condor.TransferringOutput, condor.Suspended} {
 			constraint += fmt.Sprintf(" && JobStatus =!= %d", status)
 		}
 	}
@@ -71,7 +72,7 @@ func (c *Controller) stop(
 		return fmt.Errorf("read what has ended: %w", err)
 	}
 	if len(spared) > 0 {
-		constraint += " && (ProcId =?= undefined || !member(" + schedd.NumberAttribute(
+		constraint += " && (ProcId =?= undefined || !member(" + submit.NumberAttribute(
 			run.Sent != "",
 		) + ", {" + strings.Join(
 			spared,

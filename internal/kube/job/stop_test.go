@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -227,7 +227,7 @@ func TestASuspendedHTCJobWithALostLedgerStaysSuspended(t *testing.T) {
 			require.EqualValues(t, before.Attempt+1, w.job("one").Status.Attempt)
 			require.Len(
 				t,
-				slices.DeleteFunc(w.schedd.Jobs(), func(j schedd.Job) bool { return j.Status == schedd.Completed }),
+				slices.DeleteFunc(w.schedd.Jobs(), func(j condor.Job) bool { return j.Status == condor.Completed }),
 				2,
 			)
 		})

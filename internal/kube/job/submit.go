@@ -17,6 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -67,11 +69,11 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return err
 	}
-	if err := c.sender.MayBegin(ctx, id, schedd.Sends(sandbox.Procs, sandbox.Factory)); err != nil {
+	if err := c.sender.MayBegin(ctx, id, submit.Sends(sandbox.Procs, sandbox.Factory)); err != nil {
 		return err
 	}
 	if sandbox.Nodes > 0 {
-		if err := c.sender.Schedd.TakesNodes(ctx, id); schedd.KindOf(err) == schedd.Refused {
+		if err := c.sender.Schedd.TakesNodes(ctx, id); condor.KindOf(err) == condor.Refused {
 			return c.refuse(ctx, t.Of(run), err)
 		} else if err != nil {
 			return fmt.Errorf("ask for machines that take jobs of several nodes: %w", err)
@@ -113,14 +115,14 @@ func (c *Controller) prepare(
 	attempt int,
 	recorded *ledger.Run,
 	numbers procset.Set,
-) (site.Items, schedd.Sandbox, error) {
+) (site.Items, submit.Sandbox, error) {
 	p, err := c.pointsOf(ctx, job, recorded)
 	if err != nil {
-		return p, schedd.Sandbox{}, err
+		return p, submit.Sandbox{}, err
 	}
 	credentials, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, by, c.Now())
 	if err != nil {
-		return p, schedd.Sandbox{}, err
+		return p, submit.Sandbox{}, err
 	}
 	sandbox, err := c.Site.RenderSome(job, by, attempt, p.Each, numbers.Numbers(), credentials...)
 	return p, sandbox, err
@@ -199,7 +201,7 @@ func (c *Controller) send(
 	id schedd.Identity,
 	job *v1alpha1.HTCJob,
 	run ledger.Run,
-	sandbox schedd.Sandbox,
+	sandbox submit.Sandbox,
 	tokens []string,
 ) error {
 	if err := c.fetcher.Clear(run); err != nil {
@@ -214,7 +216,7 @@ func (c *Controller) send(
 	began := c.Hands(job.Namespace+"/"+job.Name, run.Attempt)
 	cluster, err := c.sender.Send(ctx, id, run)
 	switch {
-	case schedd.KindOf(err) == schedd.Refused:
+	case condor.KindOf(err) == condor.Refused:
 		return c.refuse(ctx, run, err)
 	case err != nil:
 		return err
@@ -233,12 +235,12 @@ func (c *Controller) recordCluster(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
 	run ledger.Run,
-	cluster schedd.Cluster,
+	cluster condor.Cluster,
 ) error {
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
-	c.admission.Sent(run.Pool, schedd.Sends(run.Procs, run.Factory), run.Submitted)
+	c.admission.Sent(run.Pool, submit.Sends(run.Procs, run.Factory), run.Submitted)
 	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
 		if !run.Restored || run.Factory > 0 {
 			return nil

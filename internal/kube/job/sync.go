@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // current is an HTCJob as it was gathered, and what is decided about it.
@@ -203,7 +203,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			held, err := tx.Procs(
 				run.UID,
 				run.Attempt,
-				ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1},
+				ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(condor.Held), Limit: 1},
 			)
 			if err != nil {
 				return err

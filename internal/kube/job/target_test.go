@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -24,19 +25,19 @@ type pools struct {
 	at    map[schedd.Endpoint]*scheddtest.Schedd
 }
 
-func (p *pools) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (p *pools) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	return p.at[id.Endpoint].Submit(ctx, id, dir)
 }
 
-func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return p.at[id.Endpoint].Queue(ctx, id, constraint, fn)
 }
 
-func (p *pools) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (p *pools) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return p.at[id.Endpoint].Present(ctx, id, constraint, fn)
 }
 
-func (p *pools) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+func (p *pools) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
 	return p.at[id.Endpoint].PresentOf(ctx, id, uids, fn)
 }
 
@@ -45,7 +46,7 @@ func (p *pools) Changed(
 	id schedd.Identity,
 	constraint string,
 	period schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
 }
@@ -59,11 +60,11 @@ func (p *pools) Factories(
 	return p.at[id.Endpoint].Factories(ctx, id, constraint, fn)
 }
 
-func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error {
+func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n, idle int) error {
 	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n, idle)
 }
 
-func (p *pools) StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (int, bool, error) {
+func (p *pools) StopMaking(ctx context.Context, id schedd.Identity, t condor.Tag, cluster int) (int, bool, error) {
 	return p.at[id.Endpoint].StopMaking(ctx, id, t, cluster)
 }
 
@@ -76,7 +77,7 @@ func (p *pools) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return p.at[id.Endpoint].History(ctx, id, constraint, b, fn)
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -58,8 +58,8 @@ func TestAHalfSpooledClusterOfAnotherAccountIsNotWaitedForInSilence(t *testing.T
 	w.accounts["default"] = "alice"
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
 	w.apply(htcjob("hers"))
-	w.schedd.Edit(1, -1, func(j *schedd.Job) {
-		j.Status, j.HoldReasonCode, j.StageInFinish, j.QDate = schedd.Held, 16, 0, w.clock.Add(-time.Hour).Unix()
+	w.schedd.Edit(1, -1, func(j *condor.Job) {
+		j.Status, j.HoldReasonCode, j.StageInFinish, j.QDate = condor.Held, 16, 0, w.clock.Add(-time.Hour).Unix()
 	})
 	w.accounts["default"] = "bob"
 	w.later(time.Hour)

@@ -11,11 +11,12 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-var errLimit = &schedd.Error{
-	Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+var errLimit = &condor.Error{
+	Kind: condor.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
 }
 
 func TestAScheddAtItsLimitIsAskedByOneHTCJob(t *testing.T) {
@@ -49,8 +50,8 @@ func TestAScheddAtItsLimitIsAskedByOneHTCJob(t *testing.T) {
 
 func TestTheSizeOfOneSubmissionIsNobodyElsesLimit(t *testing.T) {
 	w := newWorld(t)
-	large := &schedd.Error{
-		Kind:     schedd.Limit,
+	large := &condor.Error{
+		Kind:     condor.Limit,
 		ExitCode: 1,
 		Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION",
 	}
@@ -90,7 +91,7 @@ func (b bounded) History(
 	id schedd.Identity,
 	constraint string,
 	h schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	if h.Limit == 0 {
 		*b.since = append(*b.since, h.Since)
@@ -109,7 +110,7 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 		w.schedd.Fail(
 			scheddtest.Submit,
 			scheddtest.Fault{
-				Err: &schedd.Error{Command: "condor_submit", ExitCode: 1, Stderr: fmt.Sprintf("ERROR: the moon, cluster %d", i)},
+				Err: &condor.Error{Command: "condor_submit", ExitCode: 1, Stderr: fmt.Sprintf("ERROR: the moon, cluster %d", i)},
 			},
 		)
 	}
@@ -133,7 +134,7 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 func TestARefusalAtTheCommitIsBelievedWhenItIsRepeated(t *testing.T) {
 	refusal := func(words string) scheddtest.Fault {
 		return scheddtest.Fault{
-			Err: &schedd.Error{Kind: schedd.Refused, AtCommit: true, Command: "condor_submit", ExitCode: 1, Stderr: words},
+			Err: &condor.Error{Kind: condor.Refused, AtCommit: true, Command: "condor_submit", ExitCode: 1, Stderr: words},
 		}
 	}
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // counter is an Observer that counts jobs whose ads cannot be read.
@@ -34,7 +34,7 @@ func TestAJobWhoseAdCannotBeReadIsPresentAndHeardOfOnce(t *testing.T) {
 	}
 	w.apply(htcjob("three", queueOf(3)))
 	w.apply(htcjob("other"))
-	w.schedd.Edit(1, 1, func(j *schedd.Job) { j.Unread = true })
+	w.schedd.Edit(1, 1, func(j *condor.Job) { j.Unread = true })
 	w.schedd.Complete(1, 0, 0)
 	w.schedd.Lose(1, 2)
 	w.schedd.Complete(2, 0, 0)
@@ -50,7 +50,7 @@ func TestAJobWhoseAdCannotBeReadIsPresentAndHeardOfOnce(t *testing.T) {
 	require.Len(t, heard(), 1)
 	require.Contains(t, heard()[0], "Warning AdUnreadable: HTCondor's ad of job 1.1 cannot be fetched or read")
 
-	w.schedd.Edit(1, 1, func(j *schedd.Job) { j.Unread = false })
+	w.schedd.Edit(1, 1, func(j *condor.Job) { j.Unread = false })
 	w.schedd.Complete(1, 1, 0)
 	w.later(time.Minute)
 	w.crosscheck()

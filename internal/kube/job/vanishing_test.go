@@ -10,7 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -78,7 +78,7 @@ func TestWhatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 			w.later(time.Minute)
 		}
 	}
-	lost := func(t *testing.T) (w *world, cluster []schedd.Job) {
+	lost := func(t *testing.T) (w *world, cluster []condor.Job) {
 		w = newWorld(t)
 		w.apply(htcjob("one", queueOf(2)))
 		w.schedd.Run(1, 0)

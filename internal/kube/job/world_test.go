@@ -26,6 +26,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
@@ -411,8 +412,8 @@ func (w *world) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Ident
 	return w.Common(ctx, endpoint)
 }
 
-var errUnreachable = &schedd.Error{
-	Kind:    schedd.Unreachable,
+var errUnreachable = &condor.Error{
+	Kind:    condor.Unreachable,
 	Command: "condor_q",
 	Stderr:  "Can't find address of local schedd",
 }

@@ -6,7 +6,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // phaseNews returns the reason and message for the conditions and the Event when a phase is reached.
@@ -76,7 +76,7 @@ func success(s Situation) (reason, message string) {
 func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	reason, message = failure(s, phase)
 	if s.Job.Spec.Interactive && reason == crosscheck.StopDeadline {
-		reason = schedd.ReasonInteractive
+		reason = condor.ReasonInteractive
 	}
 	return reason, message
 }

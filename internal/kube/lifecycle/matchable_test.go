@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
@@ -57,9 +57,9 @@ func TestWhyAJobHasWaitedForTooLongStays(t *testing.T) {
 			Failures: []ledger.Proc{{Status: ledger.StatusFailed, Reason: reason}},
 		}, View{})
 	}
-	is := status(schedd.ReasonIdleTooLong)
+	is := status(condor.ReasonIdleTooLong)
 	require.Equal(t, v1alpha1.PhaseFailed, is.Phase)
 	require.Equal(t, "HasFPGA", meta.FindStatusCondition(is.Conditions, v1alpha1.ConditionMatchable).Message)
-	require.Equal(t, schedd.ReasonIdleTooLong, is.Reason)
+	require.Equal(t, condor.ReasonIdleTooLong, is.Reason)
 	require.Nil(t, meta.FindStatusCondition(status("ExitCode").Conditions, v1alpha1.ConditionMatchable))
 }

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // Situation is everything known about one HTCJob when a decision is made.
@@ -131,7 +131,7 @@ type AtOnce struct{ Open, Idle int }
 
 // Parallelism returns what a factory's jobs may be now, by spec.parallelism and the pool.
 func (s Situation) Parallelism() AtOnce {
-	now := AtOnce{s.Run.Procs, schedd.IdleAtOnce}
+	now := AtOnce{s.Run.Procs, submit.IdleAtOnce}
 	if n := s.Job.Spec.Parallelism; n != nil {
 		now.Open = int(*n)
 	}
@@ -141,7 +141,7 @@ func (s Situation) Parallelism() AtOnce {
 	if s.Pool.Idle > 0 {
 		now.Idle = s.Pool.Idle
 	}
-	now.Idle = min(now.Idle, now.Open, schedd.IdleAtOnce)
+	now.Idle = min(now.Idle, now.Open, submit.IdleAtOnce)
 	return now
 }
 

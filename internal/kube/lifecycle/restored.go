@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // OwesOutput reports whether output of an ended run had not been fetched, or not been pushed, when its status was
@@ -59,7 +59,7 @@ func Kept(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	}
 	procs := ends(run, status, numbers, run.KeptFailed, 0, ledger.SourceCarried)
 	for i := range procs {
-		procs[i].JobStatus, procs[i].Fetched = int(schedd.Completed), ledger.IsFetched
+		procs[i].JobStatus, procs[i].Fetched = int(condor.Completed), ledger.IsFetched
 	}
 	return procs
 }

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -81,7 +81,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		progressConditions(set, &status, s)
 		earlyConditions(set, &status, s)
 		heldCondition(set, &status, s)
-		tooLong := func(f v1alpha1.Failure) bool { return f.Reason == schedd.ReasonIdleTooLong }
+		tooLong := func(f v1alpha1.Failure) bool { return f.Reason == condor.ReasonIdleTooLong }
 		waits := status.Idle > 0 || slices.ContainsFunc(status.Failures, tooLong)
 		MatchableCondition(set, &status.Conditions, waits, v.Match)
 		suspendedCondition(set, &status, s)

@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Beginnings of HTCondor's reasons for a hold because of files.
@@ -30,7 +30,7 @@ func NameURL(spec v1alpha1.HTCJobSpec, p ledger.Proc) string {
 	message := p.Message
 	if m := sentFile.FindStringSubmatch(message); m != nil && strings.Contains(message, outputFailed) {
 		if n, err := strconv.Atoi(m[1]); err == nil && n < len(spec.Outputs) && spec.Outputs[n].URL != "" {
-			of := schedd.Tag{Namespace: p.Namespace, Name: p.Name, Attempt: p.Attempt}
+			of := condor.Tag{Namespace: p.Namespace, Name: p.Name, Attempt: p.Attempt}
 			return withURLs(message, "spec.outputs: ", []string{of.Destination(spec.Outputs[n].URL, strconv.Itoa(p.Proc))})
 		}
 	}

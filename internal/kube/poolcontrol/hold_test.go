@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -127,7 +128,7 @@ func (a accounts) Any(ctx context.Context, at schedd.Endpoint) (schedd.Identity,
 }
 
 // runs records a run with one job in that state.
-func (w *world) runs(uid, namespace, at, pool string, jobStatus schedd.JobStatus, reason string) {
+func (w *world) runs(uid, namespace, at, pool string, jobStatus condor.JobStatus, reason string) {
 	w.t.Helper()
 	run := ledger.Run{
 		UID:       uid,
@@ -169,15 +170,15 @@ func (w *world) pass(news bool) []string {
 
 func TestWhatThePoolsAskForIsDone(t *testing.T) {
 	w := newWorld(t)
-	w.runs("idle", "a", "s1", "grid", schedd.Idle, "")
+	w.runs("idle", "a", "s1", "grid", condor.Idle, "")
 	w.runs("unseen", "a", "s1", "grid", 0, "")
-	w.runs("running", "a", "s1", "grid", schedd.Running, "")
-	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
-	w.runs("hers", "b", "s1", "grid", schedd.Idle, "")
-	w.runs("far", "a", "s2", "grid", schedd.Idle, "")
-	w.runs("broken", "broken", "s1", "grid", schedd.Idle, "")
-	w.runs("nopool", "a", "s1", "", schedd.Idle, "")
-	w.runs("online", "a", "s1", "on", schedd.Idle, "")
+	w.runs("running", "a", "s1", "grid", condor.Running, "")
+	w.runs("byhand", "a", "s1", "grid", condor.Held, "Held")
+	w.runs("hers", "b", "s1", "grid", condor.Idle, "")
+	w.runs("far", "a", "s2", "grid", condor.Idle, "")
+	w.runs("broken", "broken", "s1", "grid", condor.Idle, "")
+	w.runs("nopool", "a", "s1", "", condor.Idle, "")
+	w.runs("online", "a", "s1", "on", condor.Idle, "")
 	w.has(htcpool("grid"), htcpool("on"))
 	require.Empty(t, w.pass(true))
 
@@ -219,10 +220,10 @@ func split(said []string) []string {
 
 func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
 	w := newWorld(t)
-	w.runs("ours", "a", "s1", "grid", schedd.Held, "PoolSuspended")
-	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
-	w.runs("orphan", "a", "s1", "deleted", schedd.Held, "PoolSuspended")
-	w.runs("still", "a", "s1", "other", schedd.Held, "PoolSuspended")
+	w.runs("ours", "a", "s1", "grid", condor.Held, "PoolSuspended")
+	w.runs("byhand", "a", "s1", "grid", condor.Held, "Held")
+	w.runs("orphan", "a", "s1", "deleted", condor.Held, "PoolSuspended")
+	w.runs("still", "a", "s1", "other", condor.Held, "PoolSuspended")
 	w.has(htcpool("grid", state(v1alpha1.PoolDraining)), htcpool("other", state(v1alpha1.PoolSuspended)))
 	require.Equal(t, []string{
 		`release at s1 as a: HTCPool =?= "deleted" && member(HTCWorkflowUID ?: HTCJobUID, {"orphan"})`,

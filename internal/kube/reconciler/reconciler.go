@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Object is a pointer to an object of one of the kinds in api/v1alpha1.
@@ -294,7 +295,7 @@ func (r *Reconciler[O, S, K]) RetryAll(such func(Blocker) bool) {
 }
 
 // AtLimit reports whether an object waits because of a schedd's limit.
-func AtLimit(b Blocker) bool { return b.Reason == schedd.Limit.String() }
+func AtLimit(b Blocker) bool { return b.Reason == condor.Limit.String() }
 
 // EndpointTurned continues with what waits for a schedd that answers again, or could not even find out which one to
 // ask, and has the statuses say what does not answer.

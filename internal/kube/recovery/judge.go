@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Verdict says what became of an attempt.
@@ -23,7 +23,7 @@ const (
 // Finding describes what the schedd has of an attempt.
 type Finding struct {
 	Verdict  Verdict
-	Cluster  schedd.Cluster
+	Cluster  condor.Cluster
 	QDate    int64       // when the schedd accepted the oldest of its jobs; 0 if no ad says so
 	SpecHash string      // of the spec it was sent with; "" if no ad says so
 	Pool     string      // name of the HTCPool it was sent by; "" if no ad says so
@@ -32,7 +32,7 @@ type Finding struct {
 	Stop     string      // why htcd removed it, one of crosscheck's stops; "" if no ad says so
 	Numbers  []int       // of its jobs, if they are not their procs'; none if no ad says so
 	Made     bool        // a factory makes its jobs
-	Launcher *schedd.Job // the cluster is only that of a factory's launcher: none of the jobs was seen; nil: it is not
+	Launcher *condor.Job // the cluster is only that of a factory's launcher: none of the jobs was seen; nil: it is not
 }
 
 // Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours.
@@ -49,16 +49,16 @@ func (f Finding) Since(now time.Time) time.Time {
 // others as spooled, the cross-check deals with them; what has been removed of it for that reason still counts as a
 // part of it. Of several clusters a whole one counts first, then the oldest. The launcher of a factory counts where
 // none of the jobs was seen.
-func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
+func Judge(queued, left, unstaged []condor.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
-	isLauncher := func(j schedd.Job) bool { return j.Launcher }
-	if slices.ContainsFunc(slices.Concat(queued, left), func(j schedd.Job) bool { return !j.Launcher }) {
+	isLauncher := func(j condor.Job) bool { return j.Launcher }
+	if slices.ContainsFunc(slices.Concat(queued, left), func(j condor.Job) bool { return !j.Launcher }) {
 		queued, left = slices.DeleteFunc(slices.Clone(queued), isLauncher), slices.DeleteFunc(slices.Clone(left), isLauncher)
 	}
 	for _, j := range slices.Concat(queued, left) {
 		f := clusters[j.Cluster]
 		if f == nil {
-			f = &Finding{Cluster: schedd.Cluster{ID: j.Cluster}, Verdict: Spooling}
+			f = &Finding{Cluster: condor.Cluster{ID: j.Cluster}, Verdict: Spooling}
 			clusters[j.Cluster] = f
 		}
 		f.has(j)
@@ -95,7 +95,7 @@ func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 }
 
 // has counts a job of the cluster.
-func (f *Finding) has(j schedd.Job) {
+func (f *Finding) has(j condor.Job) {
 	f.Cluster.Procs = max(f.Cluster.Procs, j.Proc+1, j.Made)
 	f.Made = f.Made || j.Made > 0
 	if j.Launcher {

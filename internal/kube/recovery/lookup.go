@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -114,9 +115,9 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 			since = "" // all of the history is read
 		}
 	}
-	constraint := schedd.UIDsConstraint(uids...)
-	hear := func(j schedd.Job) error {
-		if j.Status == schedd.Removed && !j.Reasoned {
+	constraint := condor.UIDsConstraint(uids...)
+	hear := func(j condor.Job) error {
+		if j.Status == condor.Removed && !j.Reasoned {
 			return schedd.ErrReasons
 		}
 		if key := (Key{j.Tag.UID, j.Tag.Attempt}); j.Unread {

@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -35,7 +36,7 @@ func TestALookupThatBeganBeforeASubmissionEndedIsNotBelieved(t *testing.T) {
 	require.Equal(t, now, asked)
 
 	now = now.Add(time.Second) // a submission in flight has ended
-	queue.Put(schedd.Job{Cluster: 1, Tag: schedd.Tag{UID: "one", Attempt: 1}, Status: schedd.Idle, StageInFinish: 1})
+	queue.Put(condor.Job{Cluster: 1, Tag: condor.Tag{UID: "one", Attempt: 1}, Status: condor.Idle, StageInFinish: 1})
 	_, absent, err = lookups.NoTrace(t.Context(), runs[1], asked)
 	require.NoError(t, err)
 	require.False(t, absent)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // lastTry is the longest pause between two submissions that fail with the same message.
@@ -115,11 +115,11 @@ var Numbers = regexp.MustCompile(`[0-9]+`)
 // unsent reports whether a failure is the schedd's own statement that it accepted nothing, so there is nothing to look
 // for.
 func unsent(err error) bool {
-	e, ok := errors.AsType[*schedd.Error](err)
+	e, ok := errors.AsType[*condor.Error](err)
 	if !ok || e.ExitCode < 0 || e.Cluster != nil {
 		return false
 	}
-	return e.AtCommit || e.Kind == schedd.Limit || e.Kind == schedd.NotAuthorised
+	return e.AtCommit || e.Kind == condor.Limit || e.Kind == condor.NotAuthorised
 }
 
 // Pause returns how long to wait before the next submission; it grows with every failure with the same message.

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -18,7 +19,7 @@ func TestPlacesNameEachScheddOnce(t *testing.T) {
 }
 
 func TestAnAttemptIsWhereAJobOfHtcdsIs(t *testing.T) {
-	job := func(attempt int) []schedd.Job { return []schedd.Job{{Tag: schedd.Tag{Attempt: attempt}}} }
+	job := func(attempt int) []condor.Job { return []condor.Job{{Tag: condor.Tag{Attempt: attempt}}} }
 	for name, c := range map[string]struct {
 		found []Found
 		want  string

@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -42,7 +42,7 @@ func named(run ledger.Run) string {
 func (s *Sender) Submitted(
 	ctx context.Context,
 	run ledger.Run,
-	cluster schedd.Cluster,
+	cluster condor.Cluster,
 	along Along,
 ) (ledger.Run, error) {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", crosscheck.StopMessage(run.Stop)
@@ -75,7 +75,7 @@ func (s *Sender) Refuse(ctx context.Context, run ledger.Run, why error, along Al
 	reason := "Refused"
 	if _, is := errors.AsType[*inputs.Failed](why); is {
 		reason = lifecycle.ReasonInputFailed
-	} else if schedd.KindOf(why) != schedd.Refused {
+	} else if condor.KindOf(why) != condor.Refused {
 		return why
 	}
 	return s.GiveUp(ctx, run, reason, why.Error(), along)
@@ -184,7 +184,7 @@ func (s *Sender) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {
 
 // LaterThan reports whether one of the schedds has a later run of the object than this one, the newest in the ledger.
 func (s *Sender) LaterThan(ctx context.Context, run ledger.Run, places []backend.Target) (bool, error) {
-	all, err := s.SearchAll(ctx, places, schedd.LaterConstraint(run.UID, run.Attempt), "")
+	all, err := s.SearchAll(ctx, places, condor.LaterConstraint(run.UID, run.Attempt), "")
 	if err != nil {
 		return false, fmt.Errorf("look for what was sent after %s: %w", named(run), err)
 	}

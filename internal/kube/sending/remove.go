@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -133,7 +133,7 @@ func (s *Sender) RemoveNodes(
 	return nil
 }
 
-func (s *Sender) warnOfStrangers(strange []schedd.Job) {
+func (s *Sender) warnOfStrangers(strange []condor.Job) {
 	if len(strange) == 0 {
 		return
 	}
@@ -153,8 +153,8 @@ func stillThere(left backend.Left) error {
 // RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since
 // the next leader may have sent one with the same tag in the meantime, and spares what has been spooled since the
 // schedd was asked.
-func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
-	_, err := s.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
+func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag condor.Tag) error {
+	_, err := s.remove(ctx, t, condor.In(cluster, tag.Constraint()+" && "+condor.Unspooled), crosscheck.ReasonStuck)
 	if err == nil {
 		s.Repaired()
 	}
@@ -164,7 +164,7 @@ func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int,
 // Stuck does so for a run of the cross-check. A namespace whose credentials do not work must not prevent the check of
 // the others.
 func (s *Sender) Stuck(ctx context.Context, run ledger.Run) error {
-	err := s.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	err := s.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, condor.Tag{UID: run.UID, Attempt: run.Attempt})
 	if _, is := errors.AsType[*backend.CredentialError](err); is {
 		s.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
@@ -187,7 +187,7 @@ func (s *Sender) remove(
 }
 
 // othersJobs names the owner of the jobs that prevent a removal.
-func othersJobs(namespace string, left []schedd.Job) error {
+func othersJobs(namespace string, left []condor.Job) error {
 	return backend.OtherAccount(
 		fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
 			"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+

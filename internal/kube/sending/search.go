@@ -11,17 +11,18 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others.
 // Unstaged are, of whichever account, those that never ran and never will.
-type Found struct{ Queued, Left, Others, Unstaged []schedd.Job }
+type Found struct{ Queued, Left, Others, Unstaged []condor.Job }
 
 // Of returns those of one attempt.
 func (f Found) Of(attempt int) Found {
-	of := func(jobs []schedd.Job) []schedd.Job {
-		return slices.DeleteFunc(slices.Clone(jobs), func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
+	of := func(jobs []condor.Job) []condor.Job {
+		return slices.DeleteFunc(slices.Clone(jobs), func(j condor.Job) bool { return j.Tag.Attempt != attempt })
 	}
 	return Found{of(f.Queued), of(f.Left), of(f.Others), of(f.Unstaged)}
 }
@@ -43,9 +44,9 @@ func (s *Sender) Search(
 	id schedd.Identity,
 	constraint, since string,
 ) (f Found, err error) {
-	into := func(list *[]schedd.Job) func(schedd.Job) error {
-		return func(j schedd.Job) error {
-			if j.Status == schedd.Removed && !j.Reasoned {
+	into := func(list *[]condor.Job) func(condor.Job) error {
+		return func(j condor.Job) error {
+			if j.Status == condor.Removed && !j.Reasoned {
 				return schedd.ErrReasons
 			}
 			to := list
@@ -70,7 +71,7 @@ func (s *Sender) Search(
 
 // Judge says what became of an attempt by what was found of it. A nil error comes with a cluster to be adopted, or with
 // recovery.Absent: then Missing decides. A cluster that will never run is removed.
-func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f Found) (recovery.Finding, error) {
+func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f Found) (recovery.Finding, error) {
 	found := recovery.Judge(f.Queued, f.Left, f.Unstaged, s.Now())
 	if found.Verdict != recovery.Absent {
 		s.Absences.Clear(tag.UID)
@@ -165,7 +166,7 @@ func (s *Sender) LookAgainAfter(run ledger.Run) time.Time {
 }
 
 // othersCluster names the owner of a job that carries the tag of an attempt that may have been sent.
-func (s *Sender) othersCluster(j schedd.Job) error {
+func (s *Sender) othersCluster(j condor.Job) error {
 	return backend.OtherAccount(
 		fmt.Sprintf("job %s of the account %s carries this %s's tag, and htcd has no credentials of that account: "+
 			"if the %[3]s was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+

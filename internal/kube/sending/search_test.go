@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -20,13 +21,13 @@ func (robots) Common(context.Context, schedd.Endpoint) (schedd.Identity, error) 
 
 func TestWhatNeverRanSaysNothingOfTheJobsAfterItInAnAnswer(t *testing.T) {
 	s := scheddtest.New()
-	tag := schedd.Tag{UID: "u", Attempt: 1}
+	tag := condor.Tag{UID: "u", Attempt: 1}
 	s.Put(
-		schedd.Job{
-			Cluster: 1, Tag: tag, Owner: scheddtest.Robot, Status: schedd.Removed, Reasoned: true,
+		condor.Job{
+			Cluster: 1, Tag: tag, Owner: scheddtest.Robot, Status: condor.Removed, Reasoned: true,
 			RemoveReason: "Staging of job files failed",
 		},
-		schedd.Job{Cluster: 1, Proc: 1, Tag: tag, Owner: scheddtest.Robot, Status: schedd.Running},
+		condor.Job{Cluster: 1, Proc: 1, Tag: tag, Owner: scheddtest.Robot, Status: condor.Running},
 	)
 	sender := Sender{Schedd: s, Owners: backend.NewOwners(s, robots{})}
 	found, err := sender.Search(t.Context(), backend.Target{}, schedd.Identity{CCache: scheddtest.Robot}, tag.Constraint(), "")

@@ -15,6 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -60,7 +62,7 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) err
 
 // Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run
 // waits for. The caller calls leave when nothing of it is staged any more.
-func (s *Sender) Room(run ledger.Run, sandbox schedd.Sandbox, inputs output.Room) (leave func(), err error) {
+func (s *Sender) Room(run ledger.Run, sandbox submit.Sandbox, inputs output.Room) (leave func(), err error) {
 	want := inputs.Plus(output.FileRoom(0))
 	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
 		return nil, s.StageError(err)
@@ -104,7 +106,7 @@ func noRoom(namespace string, left output.Left, want output.Room) error {
 }
 
 // Stage writes what is to be sent with a run, beside its staged inputs. If that fails, nothing of either is left.
-func (s *Sender) Stage(run ledger.Run, sandbox schedd.Sandbox, tokens ...string) error {
+func (s *Sender) Stage(run ledger.Run, sandbox submit.Sandbox, tokens ...string) error {
 	err := stage(run.TempDir, sandbox, tokens)
 	if err == nil {
 		return nil
@@ -144,11 +146,11 @@ func (s *Sender) StageError(err error) error {
 // Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused
 // is final. After any, only the inputs are still staged: they are sent as they were, and everything else is rendered
 // again.
-func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
+func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (condor.Cluster, error) {
 	s.Tries.Begin(run, s.since(ctx, id, run))
 	cluster, err := s.transmit(ctx, id, run)
 	s.Tries.End(run, s.Now())
-	if err != nil && schedd.KindOf(err) != schedd.Refused {
+	if err != nil && condor.KindOf(err) != condor.Refused {
 		err = s.unsuccessful(id, run, err)
 	}
 	if err != nil {
@@ -157,7 +159,7 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 		}
 		return cluster, err
 	}
-	procs := schedd.Sends(run.Procs, run.Factory)
+	procs := submit.Sends(run.Procs, run.Factory)
 	s.Limits.Over(id, procs)
 	if cluster.Procs != procs {
 		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, procs)
@@ -167,16 +169,16 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 
 // transmit runs condor_submit. A refusal at the commit may be about another client's transaction that was interrupted
 // before, so condor_submit runs once more, and the schedd is believed if it repeats itself.
-func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
+func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Run) (condor.Cluster, error) {
 	cluster, err := s.Schedd.Submit(ctx, id, run.TempDir)
-	first, ok := errors.AsType[*schedd.Error](err)
-	if !ok || !first.AtCommit || first.Kind != schedd.Refused {
+	first, ok := errors.AsType[*condor.Error](err)
+	if !ok || !first.AtCommit || first.Kind != condor.Refused {
 		return cluster, err
 	}
 	cluster, err = s.Schedd.Submit(ctx, id, run.TempDir)
-	if second, ok := errors.AsType[*schedd.Error](err); ok && second.AtCommit && !second.Repeats(first) {
+	if second, ok := errors.AsType[*condor.Error](err); ok && second.AtCommit && !second.Repeats(first) {
 		doubted := *second
-		doubted.Kind = schedd.Unknown
+		doubted.Kind = condor.Unknown
 		err = &doubted
 	}
 	return cluster, err
@@ -186,13 +188,13 @@ func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Ru
 // was repeated often enough, unless its cause is something that others have done or can mend.
 func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
 	t := s.Tries.Failed(run, err)
-	e, own := errors.AsType[*schedd.Error](err)
+	e, own := errors.AsType[*condor.Error](err)
 	switch {
-	case schedd.KindOf(err) == schedd.Limit:
-		s.Limits.Met(id, schedd.Sends(run.Procs, run.Factory), err, s.Now())
-	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
-		return &schedd.Error{
-			Kind:   schedd.Refused,
+	case condor.KindOf(err) == condor.Limit:
+		s.Limits.Met(id, submit.Sends(run.Procs, run.Factory), err, s.Now())
+	case own && e.Kind == condor.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
+		return &condor.Error{
+			Kind:   condor.Refused,
 			Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err),
 		}
 	}

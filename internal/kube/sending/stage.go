@@ -6,18 +6,18 @@ import (
 	"path/filepath"
 
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // stage writes the sandbox from scratch: an earlier try may have left half of one.
-func stage(dir string, sandbox schedd.Sandbox, tokens []string) error {
+func stage(dir string, sandbox submit.Sandbox, tokens []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	if err := unstage(dir); err != nil {
 		return err
 	}
-	return schedd.Stage(dir, sandbox, tokens...)
+	return submit.Stage(dir, sandbox, tokens...)
 }
 
 // unstage removes what is staged of a run except for its inputs.

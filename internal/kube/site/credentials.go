@@ -5,7 +5,8 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -14,7 +15,7 @@ import (
 func (s Site) CredentialsOf(job *v1alpha1.HTCJob, p pool.Pool) []jobcredentials.Credential {
 	var list []jobcredentials.Credential
 	job = complete(job, p)
-	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
+	registry := submit.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
 	for _, c := range job.Spec.Credentials {
 		if c.As == v1alpha1.Registry && !s.Inputs.Registries.Allow(registry) {
 			continue
@@ -31,17 +32,17 @@ func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
 	if inputs.HasArtifacts(job.Spec) {
 		return nil
 	}
-	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
+	registry := submit.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
 	for _, c := range job.Spec.Credentials {
 		switch {
 		case c.As != v1alpha1.Registry:
 		case registry == "":
-			return schedd.Refusal(
+			return condor.Refusal(
 				"spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and a script.image of a registry, and there are none",
 				c.Name,
 			)
 		case !s.Inputs.Registries.Allow(registry):
-			return schedd.Refusal(
+			return condor.Refusal(
 				"spec.credentials: %s: %s, the registry of script.image, is not one that the administrator of htcd allows (--allow-registries)",
 				c.Name,
 				registry,
@@ -52,8 +53,8 @@ func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
 }
 
 // Sent is a credential as it comes with the sandbox.
-func Sent(c jobcredentials.Credential, content string) schedd.Credential {
-	return schedd.Credential{
+func Sent(c jobcredentials.Credential, content string) submit.Credential {
+	return submit.Credential{
 		Name:     c.Name,
 		Variable: c.Kind.Variable(),
 		Content:  content,
@@ -62,13 +63,13 @@ func Sent(c jobcredentials.Credential, content string) schedd.Credential {
 }
 
 // fitCredentials refuses credentials whose copies for all procs are more than an HTCJob may bring.
-func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
+func (s Site) fitCredentials(credentials []submit.Credential, procs int) error {
 	size := int64(0)
 	for _, c := range credentials {
 		size += int64(len(c.Content))
 	}
 	if s.MaxInput > 0 && size*int64(procs) > s.MaxInput {
-		return schedd.Refusal(
+		return condor.Refusal(
 			"spec.credentials: %d bytes, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): make it several HTCJobs",
 			size,
 			procs,

@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -35,7 +36,7 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, words)
-		require.Equal(t, schedd.Refused, schedd.KindOf(err))
+		require.Equal(t, condor.Refused, condor.KindOf(err))
 		require.Empty(t, s.CredentialsOf(job, pool.Pool{}), "the node gets none")
 	}
 	job.Spec.Inputs = []v1alpha1.Input{{Name: "a", Artifact: "a.example.org/g/m:v1"}}
@@ -44,7 +45,7 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 
 func TestTheCopiesOfCredentialsAreBounded(t *testing.T) {
 	s := Site{MaxInput: 1 << 20}
-	some := []schedd.Credential{{Name: "a", Content: string(make([]byte, 1<<10))}}
+	some := []submit.Credential{{Name: "a", Content: string(make([]byte, 1<<10))}}
 	require.NoError(t, s.fitCredentials(some, 1024))
 	require.ErrorContains(t, s.fitCredentials(some, 1025), "--max-input")
 	require.NoError(t, Site{}.fitCredentials(some, 100_000))

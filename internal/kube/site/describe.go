@@ -11,7 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/output/push"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/joboptions"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -23,8 +24,8 @@ func (s Site) Render(
 	p pool.Pool,
 	attempt int,
 	points []string,
-	credentials ...schedd.Credential,
-) (schedd.Sandbox, error) {
+	credentials ...submit.Credential,
+) (submit.Sandbox, error) {
 	return s.RenderSome(job, p, attempt, points, nil, credentials...)
 }
 
@@ -35,11 +36,11 @@ func (s Site) RenderSome(
 	attempt int,
 	points []string,
 	numbers []int,
-	credentials ...schedd.Credential,
-) (schedd.Sandbox, error) {
+	credentials ...submit.Credential,
+) (submit.Sandbox, error) {
 	d, err := s.Describe(job, p, attempt, points)
 	if err != nil {
-		return schedd.Sandbox{}, err
+		return submit.Sandbox{}, err
 	}
 	if len(numbers) > 0 {
 		d.Numbers, d.Queue, d.Items = numbers, len(numbers), nil
@@ -51,7 +52,7 @@ func (s Site) RenderSome(
 	}
 	d.Parallelism = AtOnce(job.Spec, d.Queue, s.FactoryAbove)
 	if d.Parallelism == 0 && d.Queue > mostInCluster {
-		return schedd.Sandbox{}, schedd.Refusal(
+		return submit.Sandbox{}, condor.Refusal(
 			"queue %d is more than %d, and htcd makes factories only of HTCJobs with spec.parallelism here (--factory-above 0): "+
 				"set that, or make it several HTCJobs",
 			d.Queue,
@@ -59,7 +60,7 @@ func (s Site) RenderSome(
 		)
 	}
 	if err := s.fitCredentials(credentials, d.Queue); err != nil {
-		return schedd.Sandbox{}, err
+		return submit.Sandbox{}, err
 	}
 	if len(credentials) > 0 {
 		d.Credentials, d.PullURL = credentials, jobcredentials.URL(s.CallbackURL, string(job.UID), attempt)
@@ -68,14 +69,14 @@ func (s Site) RenderSome(
 }
 
 // Describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
-func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
+func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (submit.Description, error) {
 	sent := Tag(job, attempt)
 	sent.SpecHash, sent.Pool, sent.Creator = job.SpecHash(), p.Name, s.CreatorOf(job.Annotations)
 	if job = complete(job, p); job.Spec.Script.Image == "" {
-		return schedd.Description{}, noImage(p)
+		return submit.Description{}, noImage(p)
 	}
 	if job.Spec.Script.WritableRoot && !s.WritableRoot {
-		return schedd.Description{}, schedd.Refusal(
+		return submit.Description{}, condor.Refusal(
 			"spec.script.writableRoot: the administrator of htcd does not allow it (--allow-writable-root): let the script write to its own directory, /tmp or HOME, or change the image",
 		)
 	}
@@ -84,37 +85,37 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		queue = len(points)
 	}
 	if err := checkSuccessPolicy(job.Spec.SuccessPolicy, queue); err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	if _, err := p.Target(job, s.Policy); err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	if err := s.Inputs.Check(job); err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	if err := push.Check(s.Inputs.Registries, !s.Inputs.NoOutput, Destinations(job, attempt), queue); err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	if err := s.checkLogin(job); err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	options, err := joboptions.Of(job.Spec)
 	if err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	defaults, err := p.Defaults()
 	if err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	interactive, keep, err := waits(job.Spec)
 	if err != nil {
-		return schedd.Description{}, err
+		return submit.Description{}, err
 	}
 	parent := ""
 	if s.Traces {
 		parent = traces.Parent(string(job.UID), attempt, traces.Run)
 	}
-	return schedd.Description{
+	return submit.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
 		Queue:            queue,
@@ -124,7 +125,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Attributes:       slices.Concat(s.Attributes, p.Spec.Attributes),
 		JobOptions:       options,
 		Defaults:         defaults,
-		Placement:        schedd.Placement(p.Spec.Placement),
+		Placement:        submit.Placement(p.Spec.Placement),
 		Environment:      environment(job.Spec),
 		Traceparent:      parent,
 		Inputs:           sandboxInputs(job.Spec),
@@ -172,19 +173,19 @@ func (s Site) sender(spec v1alpha1.HTCJobSpec) string {
 // noImage refuses a script without an image.
 func noImage(p pool.Pool) error {
 	if p.None() {
-		return schedd.Refusal("spec.script.image: name the image of the container in which the script runs, such as centos")
+		return condor.Refusal("spec.script.image: name the image of the container in which the script runs, such as centos")
 	}
-	return schedd.Refusal(
+	return condor.Refusal(
 		"spec.script.image: name the image of the container in which the script runs, such as centos: HTCPool %s has no default (defaults.image)",
 		p.Name,
 	)
 }
 
-func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
+func checkpoint(spec v1alpha1.HTCJobSpec) *submit.Checkpoint {
 	if spec.Checkpoint == nil {
 		return nil
 	}
-	c := schedd.Checkpoint{ExitCode: int(spec.Checkpoint.ExitCode)}
+	c := submit.Checkpoint{ExitCode: int(spec.Checkpoint.ExitCode)}
 	for _, file := range spec.Checkpoint.Files {
 		c.Files = append(c.Files, string(file))
 	}
@@ -215,34 +216,34 @@ func environment(spec v1alpha1.HTCJobSpec) map[string]string {
 	return variables
 }
 
-func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
-	var all []schedd.Output
+func outputs(spec v1alpha1.HTCJobSpec) []submit.Output {
+	var all []submit.Output
 	for _, o := range spec.Outputs {
 		if o.Path == "" { // it stands for all that is brought back: see package workflow
 			continue
 		}
-		all = append(all, schedd.Output{Path: o.Path, URL: o.URL})
+		all = append(all, submit.Output{Path: o.Path, URL: o.URL})
 	}
 	return all
 }
 
 // Tag is what the ads of an attempt carry.
-func Tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
-	return schedd.Tag{UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name}
+func Tag(job *v1alpha1.HTCJob, attempt int) condor.Tag {
+	return condor.Tag{UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name}
 }
 
 // sandboxInputs says what of spec.inputs comes with the sandbox.
-func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
-	var list []schedd.Input
+func sandboxInputs(spec v1alpha1.HTCJobSpec) []submit.Input {
+	var list []submit.Input
 	for _, in := range spec.Inputs {
 		if in.Name == "" { // it stands for files of an artifact, which keep their names
 			continue
 		}
 		list = append(
 			list,
-			schedd.Input{
+			submit.Input{
 				Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL,
-				Unpack: schedd.Unpack(in.Unpack),
+				Unpack: submit.Unpack(in.Unpack),
 			},
 		)
 	}

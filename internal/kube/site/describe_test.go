@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -70,12 +71,12 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Deferred)
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
-	require.Equal(t, schedd.JobOptions{
+	require.Equal(t, submit.JobOptions{
 		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
-		MemoryRetry: &schedd.MemoryRetry{
+		MemoryRetry: &submit.MemoryRetry{
 			Most:  4096,
 			Times: 3,
-		}, Deadlines: schedd.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
+		}, Deadlines: condor.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
 	}, d.JobOptions)
 
 	none := job.DeepCopy()

@@ -7,7 +7,8 @@ import (
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // Items are what an attempt makes of spec.items, spec.itemsFrom or spec.parameters.
@@ -27,9 +28,9 @@ func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.Bringer)
 	if err != nil {
 		return Items{}, err
 	}
-	all, err := items.Table(text, schedd.CheckVariable)
+	all, err := items.Table(text, submit.CheckVariable)
 	if err != nil {
-		return Items{}, schedd.Refusal("spec.itemsFrom: %s: %w", from, err)
+		return Items{}, condor.Refusal("spec.itemsFrom: %s: %w", from, err)
 	}
 	return Items{all, digest}, nil
 }
@@ -38,14 +39,14 @@ func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.Bringer)
 func InlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
 	switch {
 	case len(job.Spec.Items) > 0:
-		if all, err = items.List(job.Spec.Items, schedd.CheckVariable); err != nil {
+		if all, err = items.List(job.Spec.Items, submit.CheckVariable); err != nil {
 			err = fmt.Errorf("spec.%w", err)
 		}
 	case len(job.Spec.Parameters) > 0:
-		all, err = items.Product(job.Spec.Parameters, schedd.CheckVariable)
+		all, err = items.Product(job.Spec.Parameters, submit.CheckVariable)
 	}
 	if err != nil {
-		return nil, schedd.Refusal("%w", err)
+		return nil, condor.Refusal("%w", err)
 	}
 	return all, nil
 }

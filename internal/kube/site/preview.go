@@ -6,7 +6,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -20,21 +20,21 @@ func (s Site) Preview(
 	job *v1alpha1.HTCJob,
 	p pool.Pool,
 	tables inputs.ConfigMaps,
-) (schedd.Sandbox, *v1alpha1.Effective, error) {
+) (submit.Sandbox, *v1alpha1.Effective, error) {
 	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
-		return schedd.Sandbox{}, nil, err
+		return submit.Sandbox{}, nil, err
 	}
 	if from := job.Spec.ItemsFrom; from != nil && from.JobRef != nil {
-		return schedd.Sandbox{}, nil, fmt.Errorf(
+		return submit.Sandbox{}, nil, fmt.Errorf(
 			"spec.itemsFrom: %s is known to htcd alone: put the table into a ConfigMap to see what would be sent",
 			from,
 		)
 	}
 	points, err := ReadItems(ctx, job, inputs.Bringer{ConfigMaps: tables})
 	if err != nil {
-		return schedd.Sandbox{}, nil, err
+		return submit.Sandbox{}, nil, err
 	}
-	var credentials []schedd.Credential
+	var credentials []submit.Credential
 	for _, credential := range s.CredentialsOf(job, p) {
 		credentials = append(credentials, Sent(credential, notShown))
 	}

@@ -11,7 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -23,8 +24,8 @@ func (s Site) ReadCredentials(
 	job *v1alpha1.HTCJob,
 	by pool.Pool,
 	now time.Time,
-) ([]schedd.Credential, error) {
-	var all []schedd.Credential
+) ([]submit.Credential, error) {
+	var all []submit.Credential
 	var without *jobsecrets.Unusable // a login for the registry of the image
 	for _, credential := range s.CredentialsOf(job, by) {
 		content, err := credential.Read(ctx, secrets, job.Namespace, now)
@@ -34,7 +35,7 @@ func (s Site) ReadCredentials(
 			without = e // it may serve an artifact, or another one the image
 			continue
 		case unusable && e.Reason == jobsecrets.ReasonAccount:
-			return nil, schedd.Refusal("%s: %s", origin(job, by, credential.Name), e.Message)
+			return nil, condor.Refusal("%s: %s", origin(job, by, credential.Name), e.Message)
 		case unusable:
 			return nil, &inputs.Waiting{Reason: e.Reason, Message: origin(job, by, credential.Name) + ": " + e.Message}
 		case err != nil:
@@ -42,7 +43,7 @@ func (s Site) ReadCredentials(
 		}
 		all = append(all, Sent(credential, string(content)))
 	}
-	loggedIn := slices.ContainsFunc(all, func(c schedd.Credential) bool { return c.Registry })
+	loggedIn := slices.ContainsFunc(all, func(c submit.Credential) bool { return c.Registry })
 	if without != nil && !loggedIn && !inputs.HasArtifacts(job.Spec) {
 		return nil, &inputs.Waiting{Reason: without.Reason, Message: without.Message}
 	}

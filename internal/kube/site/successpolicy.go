@@ -3,7 +3,7 @@ package site
 import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger/procset"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // checkSuccessPolicy refuses rules that so many jobs can never meet.
@@ -16,12 +16,12 @@ func checkSuccessPolicy(p *v1alpha1.SuccessPolicy, jobs int) error {
 		if rule.SucceededIndexes != "" {
 			set, err := procset.Parse(rule.SucceededIndexes, jobs)
 			if err != nil {
-				return schedd.Refusal("successPolicy.rules[%d].succeededIndexes: %w", i, err)
+				return condor.Refusal("successPolicy.rules[%d].succeededIndexes: %w", i, err)
 			}
 			among = set.Len()
 		}
 		if n := rule.SucceededCount; n != nil && int(*n) > among {
-			return schedd.Refusal(
+			return condor.Refusal(
 				"successPolicy.rules[%d].succeededCount %d is more than the %d jobs that the rule is about",
 				i,
 				*n,

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // usualWait is how long an interactive job waits for people where activeDeadlineSeconds says nothing.
@@ -24,7 +24,7 @@ func waits(spec v1alpha1.HTCJobSpec) (interactive, keep int64, err error) {
 	}
 	kept, err := time.ParseDuration(string(*spec.KeepOnFailure))
 	if err != nil || kept < time.Second || kept > 24*time.Hour {
-		return 0, 0, schedd.Refusal(
+		return 0, 0, condor.Refusal(
 			"spec.keepOnFailure: expected a time from 1s to 24h such as 10m, found %q",
 			*spec.KeepOnFailure,
 		)

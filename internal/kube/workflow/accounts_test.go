@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -53,13 +54,13 @@ func (w *world) sends(dag, number int, flow *v1alpha1.HTCWorkflow) (cluster int)
 		cluster = max(cluster, j.Cluster+1)
 	}
 	w.schedd.Put(
-		schedd.Job{
+		condor.Job{
 			Cluster:              cluster,
 			Owner:                owner,
-			Status:               schedd.Idle,
+			Status:               condor.Idle,
 			StageInFinish:        1,
 			EnteredCurrentStatus: w.clock.Unix(),
-			Node:                 schedd.NodeTag{UID: string(flow.UID), DAG: 1, Number: number},
+			Node:                 condor.NodeTag{UID: string(flow.UID), DAG: 1, Number: number},
 		},
 	)
 	return cluster
@@ -142,7 +143,7 @@ func TestCallbacksOfAWorkflowAreConfirmedWhateverItsAccount(t *testing.T) {
 			}))
 			for number := range 2 {
 				cluster := w.sends(1, number, flow)
-				id := schedd.Job{Cluster: cluster}.ID()
+				id := condor.Job{Cluster: cluster}.ID()
 				require.NoError(
 					t,
 					w.Record(
@@ -170,7 +171,7 @@ func TestADeletedWorkflowOfTheCommonAccountLeavesTheQueueOnceItsNamespaceHasItsO
 	w.passes(1)
 	now.own = "alice"
 	w.schedd.Complete(1, 0, 1)
-	w.schedd.Down(&schedd.Error{Kind: schedd.Unreachable, Command: "condor_transfer_data"}, scheddtest.Transfer)
+	w.schedd.Down(&condor.Error{Kind: condor.Unreachable, Command: "condor_transfer_data"}, scheddtest.Transfer)
 	w.delete("one")
 	w.passes(3)
 	require.Nil(t, w.flow("one"))

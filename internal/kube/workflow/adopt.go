@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -34,7 +35,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	if err != nil {
 		return err
 	}
-	found, err := c.sender.SearchAll(ctx, places, schedd.UIDConstraint(string(w.UID)), "")
+	found, err := c.sender.SearchAll(ctx, places, condor.UIDConstraint(string(w.UID)), "")
 	if err != nil {
 		return fmt.Errorf("look for lost DAGs: %w", err)
 	}
@@ -64,7 +65,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 		at := sending.Where(found, next.number)
 		err = c.adoptNext(ctx, w, s, at.Target, next, at.Found)
 	default:
-		var others []schedd.Job
+		var others []condor.Job
 		for _, at := range found {
 			others = append(others, at.Others...)
 		}
@@ -119,7 +120,7 @@ func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s S
 // output can no longer be told apart.
 func (c *Controller) releaseBefore(ctx context.Context, found []sending.At, number int) error {
 	for _, at := range found {
-		earlier := slices.DeleteFunc(slices.Clone(at.Queued), func(j schedd.Job) bool { return j.Tag.Attempt >= number })
+		earlier := slices.DeleteFunc(slices.Clone(at.Queued), func(j condor.Job) bool { return j.Tag.Attempt >= number })
 		if err := c.releaseEnded(ctx, at.Target, earlier); err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func (c *Controller) adoptNext(
 	run := c.newRun(s.Workflow, s, d)
 	run.Attempt, run.TempDir = next.number, c.stagingOf(w, next.number)
 	p, err := c.prepare(ctx, s.Workflow, s, d.Level, run, nil)
-	if schedd.KindOf(err) == schedd.Refused || err == nil && !p.sentAs(f, d, w.Status) {
+	if condor.KindOf(err) == condor.Refused || err == nil && !p.sentAs(f, d, w.Status) {
 		return &lostError{is + ", of an earlier table, of an earlier htcd, or with nodes that cannot be identified"}
 	}
 	if err != nil {
@@ -255,7 +256,7 @@ func (c *Controller) adoptLost(
 	p prepared,
 	f recovery.Finding,
 ) error {
-	if run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{})); run.Pool != f.Pool {
+	if run = p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{})); run.Pool != f.Pool {
 		run.Pool, run.PoolSpec, run.Effective = f.Pool, "", ""
 	}
 	run.ItemsDigest, run.Restored, run.Submitted = p.digest, true, f.Since(c.Now())

@@ -11,7 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // What steps pull from earlier DAGs is fetched by htcd and spooled again, in directories below schedd.InputsDir.
@@ -81,7 +81,7 @@ func (p plannedDAG) bring(run ledger.Run) error {
 					continue
 				}
 				brought[dir] = true
-				if err := p.copyFrom(run, pull, from, filepath.Join(run.TempDir, schedd.InputsDir, dir)); err != nil {
+				if err := p.copyFrom(run, pull, from, filepath.Join(run.TempDir, submit.InputsDir, dir)); err != nil {
 					return err
 				}
 			}

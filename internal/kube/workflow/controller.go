@@ -23,6 +23,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/output/push"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -55,7 +56,7 @@ type Schedd interface {
 	backend.Schedd
 	nodes.Schedd
 	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
-	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error
 }
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.

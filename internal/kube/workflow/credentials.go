@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -23,7 +23,7 @@ func (c *Controller) addCredentials(
 	by pool.Pool,
 	run ledger.Run,
 	i int,
-	step *schedd.DAGStep,
+	step *submit.DAGStep,
 ) error {
 	all, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, by, c.Now())
 	if err != nil || len(all) == 0 {

@@ -8,7 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -17,7 +17,7 @@ func TestADeadlineAppliesWhileTheNextDAGCannotBeSent(t *testing.T) {
 	flow := newWorkflow("flow")
 	flow.Spec.ActiveDeadlineSeconds = new(int64(3600))
 	w.apply(flow)
-	w.schedd.Down(&schedd.Error{Kind: schedd.Unreachable, Command: "condor_submit"}, scheddtest.Submit)
+	w.schedd.Down(&condor.Error{Kind: condor.Unreachable, Command: "condor_submit"}, scheddtest.Submit)
 	w.ends(1)
 	require.False(t, w.flow("flow").Status.Phase.Terminal())
 	for range 3 {

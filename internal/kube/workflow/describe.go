@@ -16,7 +16,8 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -68,10 +69,10 @@ func (c *Controller) planDAG(
 ) (p plannedDAG, err error) {
 	p.level, p.atWork = level, s.atWork()
 	if p.graph, err = graph.New(w.Spec); err != nil {
-		return p, schedd.Refusal("%w", err)
+		return p, condor.Refusal("%w", err)
 	}
 	if level >= len(p.graph.Levels) {
-		return p, schedd.Refusal("the spec has no level %d any more", level)
+		return p, condor.Refusal("the spec has no level %d any more", level)
 	}
 	total, err := c.readTables(ctx, w, s, recorded, &p)
 	if err != nil {
@@ -88,10 +89,10 @@ func (c *Controller) planDAG(
 		return p, err
 	}
 	if err := p.graph.Check(total); err != nil {
-		return p, schedd.Refusal("%w", err)
+		return p, condor.Refusal("%w", err)
 	}
 	if err := checkRules(w.Spec.Rules); err != nil {
-		return p, schedd.Refusal("%w", err)
+		return p, condor.Refusal("%w", err)
 	}
 	if p.occasions, err = c.occasions(ctx, s, recorded); err != nil {
 		return p, err
@@ -165,7 +166,7 @@ func (c *Controller) readSpec(ctx context.Context, w *v1alpha1.HTCWorkflow, p *p
 	case unread != nil:
 		return unread
 	case err != nil:
-		return schedd.Refusal("%w", err)
+		return condor.Refusal("%w", err)
 	}
 	p.digest = strings.Join(digests, " ")
 	if len(digests) > 1 {
@@ -184,7 +185,7 @@ func checkVariable(name, value string) error {
 	if own(name) {
 		return fmt.Errorf("%s is set by htcd: choose another name", name)
 	}
-	return schedd.CheckVariable(name, value)
+	return submit.CheckVariable(name, value)
 }
 
 // outcome returns what became of the DAGs of the attempt that goes on; of one that begins, the first sequences.
@@ -240,8 +241,8 @@ func (c *Controller) describe(
 	by pool.Pool,
 	run ledger.Run,
 	p plannedDAG,
-) (schedd.DAG, error) {
-	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
+) (submit.DAG, error) {
+	d := submit.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
 	d.Tag.Repeats = writeRepeats(p.occasions)
 	d.Tag.Creator = c.Site.CreatorOf(w.Annotations)
@@ -261,7 +262,7 @@ func (c *Controller) describe(
 	}
 	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
 	for i, n := range p.nodes {
-		node := schedd.DAGNode{
+		node := submit.DAGNode{
 			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)), Priority: p.graph.Priority(n),
 		}
 		if !node.Done {
@@ -287,17 +288,17 @@ func (c *Controller) describeStep(
 	p plannedDAG,
 	i int,
 	number map[int]int,
-) (schedd.DAGStep, error) {
+) (submit.DAGStep, error) {
 	g := p.graph
 	step, job := g.Steps[i], stepJob(w, g, i)
 	d, err := c.Site.Describe(job, by, run.Attempt, nil)
 	if err != nil {
-		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
+		return submit.DAGStep{}, condor.Refusal("step %s: %w", step.Name, err)
 	}
 	if d.Traceparent != "" {
 		d.Traceparent = traceparent(run)
 	}
-	s := schedd.DAGStep{
+	s := submit.DAGStep{
 		Description:    d,
 		Name:           string(step.Name),
 		MaxJobs:        step.MaxJobs,
@@ -318,15 +319,15 @@ func (c *Controller) describeStep(
 	}
 	for _, pull := range step.Pulls {
 		if !pull.Earlier {
-			s.Pulls = append(s.Pulls, schedd.Pull{From: number[pull.From], Path: pull.Path, Several: pull.Several})
+			s.Pulls = append(s.Pulls, submit.Pull{From: number[pull.From], Path: pull.Path, Several: pull.Several})
 		}
 	}
 	if !p.runs(i) {
 		return s, nil // one that is missing prevents nothing
 	}
 	if err := c.addCredentials(ctx, job, by, run, i, &s); err != nil {
-		if schedd.KindOf(err) == schedd.Refused {
-			err = schedd.Refusal("step %s: %w", step.Name, err)
+		if condor.KindOf(err) == condor.Refused {
+			err = condor.Refusal("step %s: %w", step.Name, err)
 		}
 		return s, err
 	}
@@ -408,8 +409,8 @@ func asJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob {
 }
 
 // tag is what the ads of a DAG carry.
-func tag(w *v1alpha1.HTCWorkflow, ordinal int) schedd.Tag {
-	return schedd.Tag{UID: string(w.UID), Attempt: ordinal, Namespace: w.Namespace, Name: w.Name}
+func tag(w *v1alpha1.HTCWorkflow, ordinal int) condor.Tag {
+	return condor.Tag{UID: string(w.UID), Attempt: ordinal, Namespace: w.Namespace, Name: w.Name}
 }
 
 // variables returns those of a node: its sequence's, and htcd's.

@@ -15,6 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -191,7 +193,7 @@ func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
 		return err
 	}
 	why := errGone
-	err = c.Schedd.Queue(ctx, id, schedd.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j schedd.Job) error {
+	err = c.Schedd.Queue(ctx, id, condor.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j condor.Job) error {
 		why = backend.OtherAccount(
 			fmt.Sprintf(
 				"nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s",
@@ -267,7 +269,7 @@ func (c *Controller) keepPage(ctx context.Context, run ledger.Run, from string, 
 // keep puts the output of one node into its place, and returns what is in the file of its results.
 func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) (results string, err error) {
 	node := strconv.Itoa(n.Number)
-	place, err := schedd.PlaceOf(from, n.Number)
+	place, err := submit.PlaceOf(from, n.Number)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // it never ran
 	}
@@ -277,8 +279,8 @@ func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) (results s
 	if err := errors.Join(output.RestoreNames(from, n.Number), output.Unpack(from, n.Number)); err != nil {
 		return "", err
 	}
-	results, err = schedd.ResultsOf(from, n.Number)
-	own, err2 := schedd.OwnFiles(from, n.Number)
+	results, err = submit.ResultsOf(from, n.Number)
+	own, err2 := submit.OwnFiles(from, n.Number)
 	if err := errors.Join(err, err2, output.Discard(from, n.Number, own...)); err != nil {
 		return "", err
 	}
@@ -296,7 +298,7 @@ const nodesAtOnce = 1000
 // dagJob names DAGMan's job.
 func dagJob(run ledger.Run) schedd.Procs {
 	return schedd.Procs{
-		Tag:     schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name},
+		Tag:     condor.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name},
 		Cluster: run.Cluster,
 		Numbers: []int{0},
 		DAG:     true,

@@ -9,7 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -53,7 +53,7 @@ func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) 
 func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
 	w := newWorld(t)
 	w.apply(oneStep("flow"))
-	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Owner = "another" })
+	w.schedd.Edit(1, 0, func(j *condor.Job) { j.Owner = "another" })
 	w.ends(1)
 	require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
 	_, message := w.says("flow", v1alpha1.ConditionOutputFetched)

@@ -10,6 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -53,7 +55,7 @@ func (c *Controller) removeAll(
 		return err
 	}
 	for _, t := range targets {
-		if err := c.sender.RemoveNodes(ctx, t, runs, schedd.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
+		if err := c.sender.RemoveNodes(ctx, t, runs, submit.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
 			return fmt.Errorf("remove nodes: %w", err)
 		}
 	}
@@ -67,8 +69,8 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 	if err != nil {
 		return err
 	}
-	var queued []schedd.Job
-	err = c.Schedd.Queue(ctx, id, schedd.UIDConstraint(uid), func(j schedd.Job) error {
+	var queued []condor.Job
+	err = c.Schedd.Queue(ctx, id, condor.UIDConstraint(uid), func(j condor.Job) error {
 		queued = append(queued, j)
 		return nil
 	})
@@ -79,9 +81,9 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 }
 
 // releaseEnded lets those of some DAGs that have ended, or were removed, leave the queue.
-func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []schedd.Job) error {
+func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []condor.Job) error {
 	for _, j := range dags {
-		if j.Status != schedd.Completed && j.Status != schedd.Removed {
+		if j.Status != condor.Completed && j.Status != condor.Removed {
 			continue
 		}
 		procs := schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true}

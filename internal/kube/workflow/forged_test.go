@@ -8,15 +8,16 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // forgedNodes are jobs of somebody who has read the tag of a workflow's nodes in their ads.
-func forgedNodes(flow *v1alpha1.HTCWorkflow) []schedd.Job {
-	node := schedd.NodeTag{UID: string(flow.UID), DAG: 1}
-	return []schedd.Job{
-		{Cluster: 50, Owner: "mallory", Status: schedd.Held, HoldReasonCode: 1, StageInFinish: 1, Node: node},
-		{Cluster: 51, Owner: "mallory", Status: schedd.Removed, StageInFinish: 1, Node: node}, // LeaveJobInQueue keeps it
-		{Cluster: 52, Owner: "mallory", Status: schedd.Running, Unread: true, Node: node},
+func forgedNodes(flow *v1alpha1.HTCWorkflow) []condor.Job {
+	node := condor.NodeTag{UID: string(flow.UID), DAG: 1}
+	return []condor.Job{
+		{Cluster: 50, Owner: "mallory", Status: condor.Held, HoldReasonCode: 1, StageInFinish: 1, Node: node},
+		{Cluster: 51, Owner: "mallory", Status: condor.Removed, StageInFinish: 1, Node: node}, // LeaveJobInQueue keeps it
+		{Cluster: 52, Owner: "mallory", Status: condor.Running, Unread: true, Node: node},
 	}
 }
 
@@ -65,7 +66,7 @@ func TestNodesOfAnAccountThatHtcdHasNoMoreHoldUpTheDeletion(t *testing.T) {
 	require.Nil(t, w.flow("one"))
 }
 
-func ids(jobs []schedd.Job) (all []string) {
+func ids(jobs []condor.Job) (all []string) {
 	for _, j := range jobs {
 		all = append(all, j.ID())
 	}

@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -50,7 +50,7 @@ func TestFurtherSequencesTakeThePlaceOfThoseThatHaveFailed(t *testing.T) {
 	w := newWorld(t)
 	s := w.apply(completing()).Status
 	require.Equal(t, v1alpha1.SequenceCounts{Total: 2, Active: 2}, s.Sequences, "no more begin than must succeed")
-	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &condor.Error{Kind: condor.Unreachable}, After: true})
 	w.fails(1, 0, 1)
 	w.restart()
 	for range 5 {

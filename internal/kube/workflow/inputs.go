@@ -15,7 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // What htcd itself brings for the steps of a DAG is staged as the inputs of HTCJobs are: read once, before the intent.
@@ -43,7 +44,7 @@ func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
 		for _, in := range job.Spec.Inputs {
 			switch {
 			case inputs.PerProc(in):
-				return schedd.Refusal(
+				return condor.Refusal(
 					"step %s: spec.inputs: %s: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow: name one job, or All, and one file for all jobs",
 					p.graph.Steps[i].Name,
 					in.Name,
@@ -82,7 +83,7 @@ func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
 			}
 			seen[dir] = true
 			if pulled++; pulled > mostPulled {
-				return schedd.Refusal(
+				return condor.Refusal(
 					"step %s: pull: expected at most %d artifacts for all sequences together: let the scripts fetch them, or put what all need into one artifact in inputs",
 					p.graph.Steps[n.Step].Name,
 					mostPulled,
@@ -154,7 +155,7 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 			return nil, noHTCJob(err, p.graph.Steps, what.job.Spec.Inputs[0].JobRef)
 		}
 		if what.pull != "" &&
-			!part.Only(func(name string) bool { return output.Matches(what.pull, name) && !schedd.Taken(name) }) {
+			!part.Only(func(name string) bool { return output.Matches(what.pull, name) && !submit.Taken(name) }) {
 			return nil, &inputs.Waiting{
 				Reason:  reasonNotInArtifact,
 				Message: fmt.Sprintf("the artifact %s has no %s", what.job.Spec.Inputs[0].Artifact, what.pull),

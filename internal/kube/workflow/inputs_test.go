@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // planned is the first level of a workflow with these steps, in two sequences.
@@ -65,7 +65,7 @@ func TestProcSameIsRefusedInAStep(t *testing.T) {
 		err,
 		"step a: spec.inputs: x: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow",
 	)
-	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.Equal(t, condor.Refused, condor.KindOf(err))
 }
 
 func TestWhereStepsPushIsWrittenWithoutTheSpec(t *testing.T) {

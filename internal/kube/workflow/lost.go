@@ -8,7 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // reasonLedgerLost is that of a workflow of which the ledger knows less than its status.
@@ -108,7 +108,7 @@ func placeOf(clusters map[int]int, id string) int {
 }
 
 // speaksOf reports whether the status of a workflow speaks of a DAG.
-func speaksOf(w *v1alpha1.HTCWorkflow, j schedd.Job) bool {
+func speaksOf(w *v1alpha1.HTCWorkflow, j condor.Job) bool {
 	return slices.Contains(w.Status.JobID, jobID(j.Cluster))
 }
 

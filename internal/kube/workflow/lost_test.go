@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -76,7 +76,7 @@ func TestALaterDAGThatCannotBeProvedIsLeftAlone(t *testing.T) {
 	w := newWorld(t)
 	w.apply(newWorkflow("flow"))
 	w.ends(1)
-	w.schedd.Edit(2, 0, func(j *schedd.Job) { j.Tag.Nodes = "00" })
+	w.schedd.Edit(2, 0, func(j *condor.Job) { j.Tag.Nodes = "00" })
 	w.openLedger()
 	w.wait()
 	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
@@ -205,8 +205,8 @@ func TestAnEndedWorkflowOfWhichNothingIsLeftCanBeRunAgain(t *testing.T) {
 func TestADAGWhoseFilesNeverArrivedIsSentAgainInItsPlaceWhenTheLedgerIsLost(t *testing.T) {
 	w := newWorld(t)
 	unstaged := func(cluster int) {
-		w.schedd.Edit(cluster, 0, func(j *schedd.Job) {
-			j.LastStatus, j.Status, j.RemoveReason = schedd.Held, schedd.Removed, "Staging of job files failed"
+		w.schedd.Edit(cluster, 0, func(j *condor.Job) {
+			j.LastStatus, j.Status, j.RemoveReason = condor.Held, condor.Removed, "Staging of job files failed"
 		})
 		w.schedd.Leave(cluster, 0)
 		w.openLedger()

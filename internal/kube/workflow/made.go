@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Steps may write tables of items for later ones. Such a table is read from the store when the DAG of the step that
@@ -71,19 +71,19 @@ func (c *Controller) rowsFrom(
 	table, where := g.TableOf(i), "the items of the step "+string(g.Steps[i].Name)
 	at, err := storedAs(s.DAGs[0].Run)
 	if c.Output.Root == "" || err != nil {
-		return nil, "", schedd.Refusal("%s: this htcd keeps no output of jobs, and so has no table", where)
+		return nil, "", condor.Refusal("%s: this htcd keeps no output of jobs, and so has no table", where)
 	}
 	h, size, made := sha256.New(), 0, 0
 	const tooLarge = "all tables together are too large: make it several HTCWorkflows"
 	for _, n := range g.Writers(i, o.Sequences) {
-		refuse := func(why error) error { return schedd.Refusal("%s: %s of %s: %w", where, table.Path, g.Name(n), why) }
+		refuse := func(why error) error { return condor.Refusal("%s: %s of %s: %w", where, table.Path, g.Name(n), why) }
 		text, err := c.readFrom(at, g.Name(n), table.Path)
 		switch {
 		case isMissing(err) && table.Spare:
 			continue
 		case isMissing(err):
 			return nil, "", refuse(errors.New("there is no such file in its output; see what it has left with htcd get-output"))
-		case schedd.KindOf(err) == schedd.Refused:
+		case condor.KindOf(err) == condor.Refused:
 			return nil, "", refuse(err)
 		case err != nil:
 			return nil, "", err
@@ -106,9 +106,9 @@ func (c *Controller) rowsFrom(
 	}
 	switch {
 	case len(all) == 0:
-		return nil, "", schedd.Refusal("%s: no job of the step %s has left %s", where, g.Steps[table.From].Name, table.Path)
+		return nil, "", condor.Refusal("%s: no job of the step %s has left %s", where, g.Steps[table.From].Name, table.Path)
 	case len(all) > items.Most:
-		return nil, "", schedd.Refusal(
+		return nil, "", condor.Refusal(
 			"%s: expected at most %d rows, found %d: make it several HTCWorkflows",
 			where,
 			items.Most,

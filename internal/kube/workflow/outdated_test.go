@@ -13,7 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // rerun asks for another attempt.
@@ -71,8 +71,8 @@ func TestADAGWhoseFilesNeverArrivedIsSentAgainInItsPlace(t *testing.T) {
 		require.NoError(t, w.Crosscheck(t.Context()))
 		w.later(time.Minute)
 	}
-	w.schedd.Edit(2, 0, func(j *schedd.Job) {
-		j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = schedd.Held, schedd.Removed, "Staging of job files failed", 0
+	w.schedd.Edit(2, 0, func(j *condor.Job) {
+		j.LastStatus, j.Status, j.RemoveReason, j.StageInFinish = condor.Held, condor.Removed, "Staging of job files failed", 0
 	})
 	w.schedd.Leave(2, 0)
 	for range 3 {

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // The workflow of these tests has two sequences of the step a, then b for all of them, then finally.
@@ -139,17 +139,17 @@ func TestAttemptsAreToldApartByTheirDAGs(t *testing.T) {
 }
 
 func TestAWorkflowRunsBetweenItsNodes(t *testing.T) {
-	dagman := func(status schedd.JobStatus) func(*DAG) {
+	dagman := func(status condor.JobStatus) func(*DAG) {
 		return func(d *DAG) { d.Job = &ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(status)} }
 	}
 	for name, c := range map[string]struct {
 		dag  DAG
 		want v1alpha1.Phase
 	}{
-		"nothing has run":            {of(0, ledger.Counts{Active: 2}, dagman(schedd.Running)), v1alpha1.PhaseIdle},
-		"the next node is not there": {of(0, ledger.Counts{Active: 1, Succeeded: 1}, dagman(schedd.Running)), v1alpha1.PhaseRunning},
-		"the next node waits":        {of(0, ledger.Counts{Active: 1, Succeeded: 1, Idle: 1}, dagman(schedd.Running)), v1alpha1.PhaseIdle},
-		"DAGMan waits":               {of(0, ledger.Counts{Active: 1, Succeeded: 1}, dagman(schedd.Idle)), v1alpha1.PhaseIdle},
+		"nothing has run":            {of(0, ledger.Counts{Active: 2}, dagman(condor.Running)), v1alpha1.PhaseIdle},
+		"the next node is not there": {of(0, ledger.Counts{Active: 1, Succeeded: 1}, dagman(condor.Running)), v1alpha1.PhaseRunning},
+		"the next node waits":        {of(0, ledger.Counts{Active: 1, Succeeded: 1, Idle: 1}, dagman(condor.Running)), v1alpha1.PhaseIdle},
+		"DAGMan waits":               {of(0, ledger.Counts{Active: 1, Succeeded: 1}, dagman(condor.Idle)), v1alpha1.PhaseIdle},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, newSituation(t).with(c.dag).phase()) })
 	}

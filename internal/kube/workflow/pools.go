@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -93,7 +94,7 @@ func (c *Controller) fits(p prepared) error {
 	for _, step := range steps {
 		each := admission.DemandOf(1, pool.ReadEffective(p.pool.Name, step.Effective))
 		if err := cmp.Or(rules.RefuseUncounted(each), rules.RefuseRequest(each)); err != nil {
-			return schedd.Refusal("step %s: %w", step.Name, err)
+			return condor.Refusal("step %s: %w", step.Name, err)
 		}
 	}
 	return nil
@@ -121,7 +122,7 @@ func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
 }
 
 // throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.
-func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
+func (c *Controller) throttled(d submit.DAG, by pool.Pool) submit.DAG {
 	l := c.rules(by).Limits
 	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), leastOpen(d.MaxJobs, l)
 	if p := l.IdlePercentOfRunning; p != nil {
@@ -136,16 +137,16 @@ func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
 // pace returns how many nodes are sent at a time, and how often, so that there are at most so many in a minute, and not
 // many fewer. Longer pauses delay what waits for a parent's end: they are 10 seconds at most, unless only longer ones
 // keep to it.
-func pace(perMinute int) (best schedd.Pace) {
+func pace(perMinute int) (best submit.Pace) {
 	const minute, longest = 60, 10
 	if perMinute*longest < minute {
-		return schedd.Pace{Nodes: 1, Seconds: (minute + perMinute - 1) / perMinute}
+		return submit.Pace{Nodes: 1, Seconds: (minute + perMinute - 1) / perMinute}
 	}
 	if perMinute >= minute*dagmansPace {
 		return best // DAGMan is slower by itself
 	}
 	for seconds := 1; seconds <= longest && 20*minute*best.Nodes < 19*perMinute*max(best.Seconds, 1); seconds++ {
-		p := schedd.Pace{Nodes: perMinute * seconds / minute, Seconds: seconds}
+		p := submit.Pace{Nodes: perMinute * seconds / minute, Seconds: seconds}
 		if p.Nodes*max(best.Seconds, 1) > best.Nodes*p.Seconds {
 			best = p
 		}

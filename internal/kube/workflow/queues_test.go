@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -77,8 +78,8 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 
 func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
 	w := newWorld(t)
-	limit := &schedd.Error{
-		Kind:     schedd.Limit,
+	limit := &condor.Error{
+		Kind:     condor.Limit,
 		Command:  "condor_submit",
 		ExitCode: 1,
 		Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
@@ -96,8 +97,8 @@ func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
 
 func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *testing.T) {
 	w := newWorld(t)
-	limit := &schedd.Error{
-		Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+	limit := &condor.Error{
+		Kind: condor.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
 	}
 	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
 	require.NoError(t, err)
@@ -109,7 +110,7 @@ func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *tes
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 
 	w.sender.Schedd = w.Answering // as in the daemon
-	silent := &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "no schedd"}
+	silent := &condor.Error{Kind: condor.Unreachable, Command: "condor_q", Stderr: "no schedd"}
 	w.schedd.Down(silent)
 	require.Error(t, w.Answering.Answers(t.Context(), id))
 	w.apply(newWorkflow("unreached"))

@@ -12,7 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -39,7 +40,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	if f.Verdict == recovery.Absent {
-		if s.lost() && !slices.ContainsFunc(found.Unstaged, func(j schedd.Job) bool { return speaksOf(w, j) }) { // it was sent
+		if s.lost() && !slices.ContainsFunc(found.Unstaged, func(j condor.Job) bool { return speaksOf(w, j) }) { // it was sent
 			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
 		}
 		if err := c.sender.Missing(ctx, t, run, c.Now()); err != nil {
@@ -88,7 +89,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	defer leave()
-	again := p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
+	again := p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) })
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)

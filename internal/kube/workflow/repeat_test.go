@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -111,7 +111,7 @@ func TestWhatInterruptsARepetitionDoesNotDoubleIt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(repeated())
 	w.measures(1, map[int]float64{0: 3, 1: 3, 2: 3})
-	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &condor.Error{Kind: condor.Unreachable}, After: true})
 	w.ends(1)
 	w.restart()
 	for range 5 {

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -169,7 +169,7 @@ func TestAnActionIsCarriedThroughAfterARestart(t *testing.T) {
 			ledger.RuleState{Action: "Grow", Holds: true, Acts: 1, Acted: w.clock, DAG: 1, MaxConcurrent: 5, Message: "grown"},
 		)
 	})
-	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
+	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &condor.Error{Kind: condor.Unreachable}, After: true})
 	w.restart()
 	w.settle()
 	w.later(reconciler.LastRetry)

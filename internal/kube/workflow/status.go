@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
 )
@@ -62,12 +62,12 @@ func (s Situation) phase() v1alpha1.Phase {
 
 // runs reports whether DAGMan's own job does.
 func (d DAG) runs() bool {
-	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Running)
+	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(condor.Running)
 }
 
 // held reports whether DAGMan's own job is on hold.
 func (d DAG) held() bool {
-	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Held)
+	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(condor.Held)
 }
 
 // heldByPool reports whether it is on hold because its pool is suspended.

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -108,11 +108,11 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	own := fmt.Sprintf(
 		"%s && JobStatus =!= %d && JobStatus =!= %d",
 		tag(w, run.Attempt).Constraint(),
-		schedd.Completed,
-		schedd.Removed,
+		condor.Completed,
+		condor.Removed,
 	)
 	t, reason := backend.TargetOf(run), crosscheck.RemoveReason(run.Stop)
-	if err := c.sender.Remove(ctx, t, schedd.In(run.Cluster, own), reason); err != nil {
+	if err := c.sender.Remove(ctx, t, condor.In(run.Cluster, own), reason); err != nil {
 		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
 	}
 	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {

@@ -15,6 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -23,7 +25,7 @@ import (
 type prepared struct {
 	plannedDAG
 	pool    pool.Pool
-	sandbox schedd.Sandbox
+	sandbox submit.Sandbox
 	first   int                // of the attempt's DAGs, if this one repeats
 	states  []ledger.RuleState // of the rules by which it does
 }
@@ -71,7 +73,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	case later:
 		return c.recoverLost(ctx, w, s)
 	}
-	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
+	run = p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
 	run.ItemsDigest = p.digest
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
@@ -222,7 +224,7 @@ func (c *Controller) send(
 	}
 	began := c.Hands(keyOf(run), run.Attempt)
 	cluster, err := c.sender.Send(ctx, id, run)
-	if schedd.KindOf(err) == schedd.Refused {
+	if condor.KindOf(err) == condor.Refused {
 		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	if err != nil {
@@ -252,7 +254,7 @@ func (c *Controller) recordCluster(
 	ctx context.Context,
 	w *v1alpha1.HTCWorkflow,
 	run ledger.Run,
-	cluster schedd.Cluster,
+	cluster condor.Cluster,
 ) error {
 	var nodes int
 	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {

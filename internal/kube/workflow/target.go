@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -50,7 +51,7 @@ func (c *Controller) eachSender(ctx context.Context, t backend.Target, do func(i
 		switch err := do(id); {
 		case err == nil:
 			done = true
-		case schedd.KindOf(err) == schedd.NotAuthorised:
+		case condor.KindOf(err) == condor.NotAuthorised:
 			denied = errors.Join(denied, err)
 		default:
 			return err

@@ -9,6 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -92,9 +94,9 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	n := c.atOnce(c.throttled(schedd.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs, by, steps)
+	n := c.atOnce(c.throttled(submit.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs, by, steps)
 	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
-		return c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
+		return c.Schedd.SetMaxJobs(ctx, id, condor.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
 	})
 	if err != nil {
 		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, n, err)

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
@@ -20,7 +21,7 @@ const reasonNotStarted = "DAGManNotStarted"
 // waits reports whether DAGMan's own job is to be started.
 func (d *DAG) waits() bool {
 	return d != nil && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Status == ledger.StatusOpen &&
-		d.Job.JobStatus == int(schedd.Idle)
+		d.Job.JobStatus == int(condor.Idle)
 }
 
 // unstarted returns what can keep DAGMan from its start, nil if it has started or may do so at any moment.
@@ -47,6 +48,6 @@ func (s Situation) matchable(status *v1alpha1.HTCWorkflowStatus, v view) (verdic
 		c.Reason == reasonNotStarted {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMatchable)
 	}
-	tooLong := func(f v1alpha1.NodeFailure) bool { return f.Reason == schedd.ReasonIdleTooLong }
+	tooLong := func(f v1alpha1.NodeFailure) bool { return f.Reason == condor.ReasonIdleTooLong }
 	return v.match, status.Nodes.Idle > 0 && !status.Phase.Terminal() || slices.ContainsFunc(status.Failures, tooLong)
 }

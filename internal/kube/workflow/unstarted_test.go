@@ -11,13 +11,14 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
 func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	t.Parallel()
 	dag := of(0, ledger.Counts{Active: 2}, func(d *DAG) {
-		d.Run.Schedd, d.Job = "s@host", &ledger.Proc{Cluster: 7, Status: ledger.StatusOpen, JobStatus: int(schedd.Idle)}
+		d.Run.Schedd, d.Job = "s@host", &ledger.Proc{Cluster: 7, Status: ledger.StatusOpen, JobStatus: int(condor.Idle)}
 	})
 	s := newSituation(t).with(dag)
 	sent := s.newest().Run.Submitted
@@ -36,7 +37,7 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	)
 	require.Equal(t, reasonNotStarted, s.Workflow.Status.Reason)
 
-	s.DAGs[0].Job.JobStatus = int(schedd.Running)
+	s.DAGs[0].Job.JobStatus = int(condor.Running)
 	require.Nil(t, condition(view{now: sent.Add(2 * schedd.StartsWithin)}), "it has started")
 	s.DAGs[0].Steps[0].Idle = 1
 	room := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonRoom}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -18,12 +18,12 @@ func TestADAGThatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 	w.apply(flow)
 	dagman := w.schedd.Jobs()
 	tag := dagman[0].Tag
-	node := schedd.Job{
+	node := condor.Job{
 		Cluster:      5,
 		Owner:        dagman[0].Owner,
-		Status:       schedd.Running,
+		Status:       condor.Running,
 		JobStartDate: w.clock.Unix(),
-		Node:         schedd.NodeTag{UID: tag.UID, DAG: tag.Attempt, Number: 0},
+		Node:         condor.NodeTag{UID: tag.UID, DAG: tag.Attempt, Number: 0},
 	}
 	w.schedd.Put(node)
 	passes := func(n int) {

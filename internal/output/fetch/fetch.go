@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // batch is what one fetch covers.
@@ -24,7 +25,7 @@ func (b batch) attempt() output.Attempt {
 // of returns some of its jobs as HTCondor names them.
 func (b batch) of(numbers []int) schedd.Procs {
 	return schedd.Procs{
-		Tag:     schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt},
+		Tag:     condor.Tag{UID: b.run.UID, Attempt: b.run.Attempt},
 		Cluster: b.run.Cluster,
 		Numbers: numbers,
 		Own:     b.run.Sent != "",

@@ -12,19 +12,20 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestTheStreamsHaveOneName(t *testing.T) {
-	require.Equal(t, schedd.Stdout, output.Stdout)
-	require.Equal(t, schedd.Stderr, output.Stderr)
+	require.Equal(t, condor.Stdout, output.Stdout)
+	require.Equal(t, condor.Stderr, output.Stderr)
 }
 
 // unsendable returns a transfer's error for a job whose files the schedd fails to send.
 func unsendable(proc int, why string) *schedd.TransferError {
 	return &schedd.TransferError{
 		Proc: proc,
-		Err: &schedd.Error{
+		Err: &condor.Error{
 			Command: "condor_transfer_data",
 			Stderr:  "SCHEDD failed to send file(s): reading from file x: " + why,
 		},
@@ -60,7 +61,7 @@ func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
 		left int
 	}{
 		"what fails for a day stays in the queue": {unsendable(0, "(errno 116) Stale file handle"), ledger.OutputCounts{Completed: 1, Waiting: 1}, 1},
-		"what no transfer says a word about, too": {&schedd.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}, ledger.OutputCounts{Completed: 1, Waiting: 1}, 1},
+		"what no transfer says a word about, too": {&condor.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}, ledger.OutputCounts{Completed: 1, Waiting: 1}, 1},
 		"what is gone is given up":                {unsendable(0, "(errno 2) No such file or directory"), ledger.OutputCounts{Completed: 1, GivenUp: 1}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
 				w.fetch("one")
 			}
 			require.ErrorIs(t, w.inTheWay, c.why)
-			require.Equal(t, schedd.Unknown, schedd.KindOf(w.inTheWay))
+			require.Equal(t, condor.Unknown, condor.KindOf(w.inTheWay))
 			require.Len(t, w.schedd.Jobs(), 1)
 			require.Less(t, w.schedd.Calls(scheddtest.Transfer), 15, "the pauses grow")
 			for range 24 {
@@ -122,7 +123,7 @@ func TestMissingFilesAreNamedBriefly(t *testing.T) {
 }
 
 func TestWhoIsToBlameForAFailedTransfer(t *testing.T) {
-	cut := &schedd.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}
+	cut := &condor.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}
 	for name, c := range map[string]struct {
 		why   error
 		asked []int
@@ -136,7 +137,7 @@ func TestWhoIsToBlameForAFailedTransfer(t *testing.T) {
 		"the only one":                        {cut, []int{3}, 3, false},
 		"several that take too long":          {context.DeadlineExceeded, []int{3, 7}, -1, true},
 		"nobody, where one takes too long":    {context.DeadlineExceeded, []int{3}, -1, false},
-		"the schedd":                          {&schedd.Error{Kind: schedd.Unreachable}, []int{3, 7}, -1, false},
+		"the schedd":                          {&condor.Error{Kind: condor.Unreachable}, []int{3, 7}, -1, false},
 	} {
 		proc, fewer := blame(c.why, c.asked)
 		require.Equal(t, c.proc, proc, name)

@@ -12,12 +12,13 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Schedd is the part of HTCondor that a Fetcher uses.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
 	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
 	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
@@ -42,7 +43,7 @@ type Observer interface {
 	// Requeued: a completed job of a run is in the queue again, and HTCondor should be asked about it.
 	Requeued(run ledger.Run)
 	// Ended: jobs of a run that is over have run to their end without the ledger knowing.
-	Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error
+	Ended(ctx context.Context, run ledger.Run, jobs []condor.Job) error
 }
 
 // Options are the parts of a Fetcher.

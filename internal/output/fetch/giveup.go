@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -18,8 +19,8 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 	if err != nil {
 		return err
 	}
-	queued := map[int]schedd.Job{}
-	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j schedd.Job) error {
+	queued := map[int]condor.Job{}
+	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j condor.Job) error {
 		if j.Cluster == b.run.Cluster {
 			queued[j.Number()] = j
 		}
@@ -29,13 +30,13 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 		return err
 	}
 	var gone []int
-	var others []schedd.Job
+	var others []condor.Job
 	again := false
 	for _, proc := range missing {
 		switch j, there := queued[proc]; {
 		case !there:
 			gone = append(gone, proc)
-		case j.Status == schedd.Completed:
+		case j.Status == condor.Completed:
 			others = append(others, j)
 		default:
 			again = true

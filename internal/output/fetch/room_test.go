@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -35,7 +36,7 @@ func TestAFetchIsForWhatFits(t *testing.T) {
 	w.leave(134)
 	run := w.completed("one", 3)
 	for proc, size := range []int64{60 << 20, 200 << 20, 20 << 20} {
-		w.schedd.Edit(1, proc, func(j *schedd.Job) { j.BytesSent = size })
+		w.schedd.Edit(1, proc, func(j *condor.Job) { j.BytesSent = size })
 	}
 	w.fetch("one")
 	require.Equal(t, "out of 1.0\n", w.kept(run, 0))
@@ -59,7 +60,7 @@ func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
 	)
 	require.NoError(t, err)
 	run := w.completed("one", 1)
-	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.BytesSent = 20 << 20 })
+	w.schedd.Edit(1, 0, func(j *condor.Job) { j.BytesSent = 20 << 20 })
 	w.fetch("one")
 	require.Contains(t, w.noSpace(), "job 1.0 left 21 MiB, for which the volume has no room until other fetches are over")
 	other.Leave()
@@ -99,7 +100,7 @@ func TestANamespaceThatHasItsShareOfTheVolumeLeavesTheRestToOthers(t *testing.T)
 	keep("greedy", 70)
 	leaves := func(namespace, name string, mebibytes int64) ledger.Run {
 		run := w.completedIn(namespace, name, 1)
-		w.schedd.Edit(run.Cluster, 0, func(j *schedd.Job) { j.BytesSent = mebibytes << 20 })
+		w.schedd.Edit(run.Cluster, 0, func(j *condor.Job) { j.BytesSent = mebibytes << 20 })
 		return run
 	}
 	leaves("greedy", "more", 8)

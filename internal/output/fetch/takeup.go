@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -63,8 +64,8 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	waiting := map[runKey][]schedd.Job{}
-	err = f.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
+	waiting := map[runKey][]condor.Job{}
+	err = f.Schedd.Queue(ctx, id, schedd.Waiting, func(j condor.Job) error {
 		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
 		waiting[key] = append(waiting[key], j)
 		return nil
@@ -82,9 +83,9 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 
 // takeUpRun releases those jobs of a run whose output must not be fetched. It reports when jobs of a suspended run have
 // run to their end; for other runs the cross-check sees this.
-func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []schedd.Job) error {
+func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []condor.Job) error {
 	var done []int
-	var ended []schedd.Job
+	var ended []condor.Job
 	err := f.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		done, ended = nil, nil
 		for _, j := range waiting {
@@ -95,7 +96,7 @@ func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []sched
 			switch {
 			case p.Fetched != ledger.NotFetched:
 				done = append(done, j.Number())
-			case p.JobStatus != int(schedd.Completed) && run.State == ledger.Removed:
+			case p.JobStatus != int(condor.Completed) && run.State == ledger.Removed:
 				ended = append(ended, j)
 			}
 		}

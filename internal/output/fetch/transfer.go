@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -70,16 +71,16 @@ func (f *Fetcher) failed(ctx context.Context, b batch, asked []int, dir string, 
 func blame(why error, asked []int) (proc int, fewer bool) {
 	_, full := errors.AsType[*output.NoSpaceError](why)
 	bad, named := errors.AsType[*schedd.TransferError](why)
-	switch kind := schedd.KindOf(why); {
+	switch kind := condor.KindOf(why); {
 	case full:
 		return -1, true
 	case named && strings.Contains(bad.Error(), "writing to file"): // the tool's own problem, not the job's
 	case named:
 		return bad.Proc, false
-	case kind != schedd.Unknown && kind != schedd.Timeout:
+	case kind != condor.Unknown && kind != condor.Timeout:
 	case len(asked) > 1: // one of them may be the cause, or there are too many
 		return -1, true
-	case kind == schedd.Unknown:
+	case kind == condor.Unknown:
 		return asked[0], false
 	}
 	return -1, false

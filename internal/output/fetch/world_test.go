@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -82,8 +83,8 @@ func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
 		Procs: jobs, Created: w.clock, Submitted: w.clock, Ended: w.clock, Confirmed: true, OutputDir: "/out",
 	}
 	for proc := range jobs {
-		tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}
-		w.schedd.Put(schedd.Job{Cluster: run.Cluster, Proc: proc, Tag: tag})
+		tag := condor.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}
+		w.schedd.Put(condor.Job{Cluster: run.Cluster, Proc: proc, Tag: tag})
 	}
 	w.schedd.Complete(run.Cluster, -1, 0)
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
@@ -92,7 +93,7 @@ func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
 		}
 		for proc := range jobs {
 			err := tx.UpdateProc(ledger.Proc{
-				UID: run.UID, Attempt: run.Attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: int(schedd.Completed), Changed: w.clock,
+				UID: run.UID, Attempt: run.Attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: int(condor.Completed), Changed: w.clock,
 			})
 			if err != nil {
 				return err
@@ -148,4 +149,4 @@ func (w *world) GaveUp(_ ledger.Run, _ int, why string) { w.told = append(w.told
 
 func (w *world) Requeued(ledger.Run) {}
 
-func (w *world) Ended(context.Context, ledger.Run, []schedd.Job) error { return nil }
+func (w *world) Ended(context.Context, ledger.Run, []condor.Job) error { return nil }

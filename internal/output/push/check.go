@@ -6,7 +6,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // procPlace stands for a proc's number in a reference.
@@ -27,20 +27,20 @@ func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, proc
 		err := allowed.CheckTarget(of(d.Artifact, procs-1))
 		switch {
 		case !kept:
-			return schedd.Refusal("%s: this htcd keeps no output of jobs, so there is nothing that it could push", where)
+			return condor.Refusal("%s: this htcd keeps no output of jobs, so there is nothing that it could push", where)
 		case d.URL != "":
-			return schedd.Refusal("%s: it goes to a url or to an artifact, not to both", where)
+			return condor.Refusal("%s: it goes to a url or to an artifact, not to both", where)
 		case err != nil:
-			return schedd.Refusal("%s: %w", where, err)
+			return condor.Refusal("%s: %w", where, err)
 		case procs > 1 && !strings.Contains(d.Artifact, procPlace):
-			return schedd.Refusal(
+			return condor.Refusal(
 				"%s: artifact %q: expected {proc} in it: each of %d jobs would replace the files of the others",
 				where,
 				d.Artifact,
 				procs,
 			)
 		case seen[d.Artifact]:
-			return schedd.Refusal("%s: artifact %q: another output has the same", where, d.Artifact)
+			return condor.Refusal("%s: artifact %q: another output has the same", where, d.Artifact)
 		}
 		seen[d.Artifact] = true
 	}

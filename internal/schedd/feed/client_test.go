@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // patience is far longer than anything here takes.
@@ -147,17 +148,17 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 	l.hear(l.event())
 	jobs := schedd.New(schedd.Options{BinDir: "/nonexistent"}).From(l.Ask)
 	id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "s"}}
-	seen := map[string]schedd.JobStatus{}
+	seen := map[string]condor.JobStatus{}
 	reasons := map[string]string{}
-	hear := func(j schedd.Job) error {
+	hear := func(j condor.Job) error {
 		if j.Held() && !j.Reasoned {
 			return schedd.ErrReasons
 		}
 		seen[j.ID()], reasons[j.ID()] = j.Status, j.HoldReason
 		return nil
 	}
-	require.NoError(t, jobs.Queue(t.Context(), id, schedd.ClusterConstraint(1), hear))
-	require.Equal(t, map[string]schedd.JobStatus{"1.0": schedd.Idle, "1.1": schedd.Held}, seen)
+	require.NoError(t, jobs.Queue(t.Context(), id, condor.ClusterConstraint(1), hear))
+	require.Equal(t, map[string]condor.JobStatus{"1.0": condor.Idle, "1.1": condor.Held}, seen)
 	require.Equal(t, "by hand", reasons["1.1"])
 	clear(seen)
 	require.NoError(
@@ -165,7 +166,7 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 		jobs.Changed(
 			t.Context(),
 			id,
-			schedd.ClusterConstraint(1),
+			condor.ClusterConstraint(1),
 			schedd.Period{From: 900, Age: time.Minute, Most: 10},
 			hear,
 		),
@@ -177,7 +178,7 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 		t,
 		jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}, hear),
 	)
-	require.Equal(t, map[string]schedd.JobStatus{"3.0": schedd.Completed}, seen)
+	require.Equal(t, map[string]condor.JobStatus{"3.0": condor.Completed}, seen)
 	clear(seen)
 	require.NoError(t, jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Limit: 1}, hear))
 	require.Len(t, seen, 1)

@@ -15,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 const head = "107 1 CreationTimestamp 1795686445\n"
@@ -333,7 +334,7 @@ func TestConstraintsMeanWhatHTCondorMeans(t *testing.T) {
 		"member(ClusterId, {1, 7})": true, "member(ClusterId, {1})": false, `member(Owner, {"a", "robot"})`: true, "member(Absent, {1}) =?= undefined": true,
 		"size(unparse(Expression)) == 13": true, "size(unparse(Absent)) > 9": false, "time() - 10 == 990": true, "ClusterId / 0 == 1": false,
 		"(ClusterId <= 3 ? ClusterId == 1 : ClusterId == 7)": true, "Real + 1 == 2.5": true, "ClusterId * 2 - 4 == 10 && ClusterId / 2 == 3": true, "Owner > 3": false,
-		schedd.Period{From: 5, Age: time.Second}.Constraint(): true, schedd.ClusterConstraint(7): false, schedd.UIDConstraint("u"): false,
+		schedd.Period{From: 5, Age: time.Second}.Constraint(): true, condor.ClusterConstraint(7): false, condor.UIDConstraint("u"): false,
 	} {
 		c, err := compile(text, func() time.Time { return time.Unix(1000, 0) })
 		require.NoError(t, err, text)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Source asks a feed what condor_q and condor_history are asked otherwise. It implements crosscheck.Mirror.
@@ -15,7 +16,7 @@ type Source struct {
 }
 
 // Queue is schedd.Client's.
-func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return s.Jobs.Queue(ctx, id, constraint, fn)
 }
 
@@ -25,7 +26,7 @@ func (s Source) Changed(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return s.Jobs.Changed(ctx, id, constraint, p, fn)
 }
@@ -36,7 +37,7 @@ func (s Source) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return s.Jobs.History(ctx, id, constraint, b, fn)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Names of the commands for Fail and Calls.
@@ -20,7 +21,7 @@ func (s *Schedd) Restart() {
 }
 
 // Restore makes the queue what Jobs returned at some time, as after the job_queue.log of that time was put back.
-func (s *Schedd) Restore(queue []schedd.Job) {
+func (s *Schedd) Restore(queue []condor.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue, s.born = queue, 0
@@ -47,7 +48,7 @@ func (s *Schedd) Changed(
 	_ schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	if f := s.call(ctx, Changed); f.Err != nil {
 		return f.Err

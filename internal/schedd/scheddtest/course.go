@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Course is what a property test of passes lets happen: events, and between passes what befalls a schedd.
@@ -20,7 +20,7 @@ type Course struct {
 	Tick    func(most int)         // up to so many seconds go by
 	Refresh func()                 // one is made
 	Pass    func()                 // a cross-check is made, and judged
-	Restore func(old []schedd.Job) // an older queue is put back
+	Restore func(old []condor.Job) // an older queue is put back
 }
 
 // Run has so many passes made.

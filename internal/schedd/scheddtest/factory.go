@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // The commands for factories.
@@ -21,14 +22,14 @@ const (
 // factory is one whose launcher was submitted.
 type factory struct {
 	schedd.Factory
-	job  schedd.Job // as which it makes jobs
+	job  condor.Job // as which it makes jobs
 	own  []*int     // their numbers
 	most int        // that are there at a time
 }
 
 // launch notes the factory of a launcher whose sandbox is in dir.
 func (s *Schedd) launch(cluster int, dir string) error {
-	i := slices.IndexFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == cluster })
+	i := slices.IndexFunc(s.queue, func(j condor.Job) bool { return j.Cluster == cluster })
 	s.queue[i].Launcher = true
 	script, err := os.ReadFile(filepath.Join(dir, "factory.sh")) // #nosec G304 -- for tests only
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Schedd) Factories(
 }
 
 // SetParallelism changes how many jobs of a factory are there at a time.
-func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster, n, _ int) error {
+func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster, n, _ int) error {
 	if f := s.call(ctx, SetParallelism); f.Err != nil {
 		return f.Err
 	}
@@ -136,7 +137,7 @@ func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ schedd
 }
 
 // StopMaking has a factory make no more jobs.
-func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster int) (int, bool, error) {
+func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster int) (int, bool, error) {
 	if f := s.call(ctx, StopMaking); f.Err != nil {
 		return 0, false, f.Err
 	}
@@ -154,5 +155,5 @@ func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ schedd.Tag
 // there reports whether a factory is in the queue: until all of its jobs have left it.
 func (s *Schedd) there(f *factory) bool {
 	return f.Open &&
-		(f.Next < f.All || slices.ContainsFunc(s.queue, func(j schedd.Job) bool { return j.Cluster == f.Cluster }))
+		(f.Next < f.All || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.Cluster }))
 }

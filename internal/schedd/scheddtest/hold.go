@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Names of the commands for Fail and Calls.
@@ -16,12 +17,12 @@ const (
 // HoldIdle holds the matching idle jobs of the same account, as condor_hold does.
 func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	s.pause(constraint, reason)
-	return s.change(ctx, id, HoldIdle, constraint, func(j *schedd.Job) bool {
-		if j.Status != schedd.Idle {
+	return s.change(ctx, id, HoldIdle, constraint, func(j *condor.Job) bool {
+		if j.Status != condor.Idle {
 			return false
 		}
-		j.LastStatus, j.Status = j.Status, schedd.Held
-		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = schedd.PoolHoldCode, schedd.PoolHoldSubCode, reason+" (by user "+j.Owner+")"
+		j.LastStatus, j.Status = j.Status, condor.Held
+		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = condor.PoolHoldCode, condor.PoolHoldSubCode, reason+" (by user "+j.Owner+")"
 		return true
 	})
 }
@@ -29,11 +30,11 @@ func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, r
 // ReleaseHeld releases the matching jobs of the same account that HoldIdle held.
 func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, _ string) error {
 	s.pause(constraint, "")
-	return s.change(ctx, id, ReleaseHeld, constraint, func(j *schedd.Job) bool {
+	return s.change(ctx, id, ReleaseHeld, constraint, func(j *condor.Job) bool {
 		if !j.HeldByPool() {
 			return false
 		}
-		j.LastStatus, j.Status = j.Status, schedd.Idle
+		j.LastStatus, j.Status = j.Status, condor.Idle
 		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = 0, 0, ""
 		return true
 	})
@@ -54,7 +55,7 @@ func (s *Schedd) change(
 	ctx context.Context,
 	id schedd.Identity,
 	name, constraint string,
-	one func(*schedd.Job) bool,
+	one func(*condor.Job) bool,
 ) error {
 	f := s.call(ctx, name)
 	if f.Err != nil && !f.After {
@@ -76,7 +77,7 @@ func (s *Schedd) change(
 }
 
 // SetMaxJobs notes how many nodes of a DAG may be in the queue.
-func (s *Schedd) SetMaxJobs(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster, n int) error {
+func (s *Schedd) SetMaxJobs(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster, n int) error {
 	f := s.call(ctx, SetMaxJobs)
 	if f.Err != nil && !f.After {
 		return f.Err

@@ -5,16 +5,16 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // match evaluates the constraints that package schedd and its callers write: comparisons of
 // attributes with literals, member(), && and ||. Anything else is an error, so that no test passes because its schedd
 // understood less than HTCondor's.
-func match(j schedd.Job, constraint string) (bool, error) { return matchAt(j, constraint, 0) }
+func match(j condor.Job, constraint string) (bool, error) { return matchAt(j, constraint, 0) }
 
 // matchAt is match for constraints that also compare with the schedd's time().
-func matchAt(j schedd.Job, constraint string, now int64) (bool, error) {
+func matchAt(j condor.Job, constraint string, now int64) (bool, error) {
 	if constraint == "" {
 		return true, nil
 	}
@@ -30,7 +30,7 @@ func matchAt(j schedd.Job, constraint string, now int64) (bool, error) {
 	return b, nil
 }
 
-func ad(j schedd.Job) classad.Ad {
+func ad(j condor.Job) classad.Ad {
 	n := func(name string, i int) classad.Attr {
 		return classad.Attr{Name: name, Value: classad.IntValue(int64(i))}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Name is what ScheddName returns.
@@ -27,8 +28,8 @@ type Schedd struct {
 	next    int
 	started int64
 	born    int64
-	queue   []schedd.Job
-	history []schedd.Job // newest last
+	queue   []condor.Job
+	history []condor.Job // newest last
 	faults  map[string][]Fault
 	calls   map[string]int
 	files   map[string]map[string]string // output that jobs leave, by their id
@@ -104,14 +105,14 @@ func (s *Schedd) Calls(command string) int {
 }
 
 // Jobs returns a copy of the queue.
-func (s *Schedd) Jobs() []schedd.Job {
+func (s *Schedd) Jobs() []condor.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.queue)
 }
 
 // Gone returns a copy of the history, oldest first.
-func (s *Schedd) Gone() []schedd.Job {
+func (s *Schedd) Gone() []condor.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.history)
@@ -125,23 +126,23 @@ func (s *Schedd) Forget() {
 }
 
 // Edit changes the jobs of a cluster in the queue; proc -1 means all.
-func (s *Schedd) Edit(cluster, proc int, f func(*schedd.Job)) {
+func (s *Schedd) Edit(cluster, proc int, f func(*condor.Job)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.edit(cluster, proc, func(j *schedd.Job) {
+	s.edit(cluster, proc, func(j *condor.Job) {
 		j.EnteredCurrentStatus = s.now().Unix()
 		f(j)
 	})
 }
 
 // Quietly is Edit without a change of EnteredCurrentStatus.
-func (s *Schedd) Quietly(cluster, proc int, f func(*schedd.Job)) {
+func (s *Schedd) Quietly(cluster, proc int, f func(*condor.Job)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.edit(cluster, proc, f)
 }
 
-func (s *Schedd) edit(cluster, proc int, f func(*schedd.Job)) {
+func (s *Schedd) edit(cluster, proc int, f func(*condor.Job)) {
 	for i := range s.queue {
 		if j := &s.queue[i]; j.Cluster == cluster && (proc < 0 || j.Proc == proc) {
 			f(j)
@@ -151,8 +152,8 @@ func (s *Schedd) edit(cluster, proc int, f func(*schedd.Job)) {
 
 // Run starts the jobs.
 func (s *Schedd) Run(cluster, proc int) {
-	s.Edit(cluster, proc, func(j *schedd.Job) {
-		j.LastStatus, j.Status = j.Status, schedd.Running
+	s.Edit(cluster, proc, func(j *condor.Job) {
+		j.LastStatus, j.Status = j.Status, condor.Running
 		j.NumJobStarts++
 		j.RemoteHost = "slot1@node.test"
 	})
@@ -160,9 +161,9 @@ func (s *Schedd) Run(cluster, proc int) {
 
 // Complete ends the jobs with an exit code; they stay in the queue.
 func (s *Schedd) Complete(cluster, proc, code int) {
-	s.Edit(cluster, proc, func(j *schedd.Job) {
+	s.Edit(cluster, proc, func(j *condor.Job) {
 		exited := false
-		j.LastStatus, j.Status = j.Status, schedd.Completed
+		j.LastStatus, j.Status = j.Status, condor.Completed
 		j.ExitBySignal, j.ExitCode, j.ExitSignal = &exited, &code, nil
 		j.RemoteHost = ""
 	})
@@ -170,8 +171,8 @@ func (s *Schedd) Complete(cluster, proc, code int) {
 
 // Hold holds the jobs.
 func (s *Schedd) Hold(cluster, proc, code int, reason string) {
-	s.Edit(cluster, proc, func(j *schedd.Job) {
-		j.LastStatus, j.Status = j.Status, schedd.Held
+	s.Edit(cluster, proc, func(j *condor.Job) {
+		j.LastStatus, j.Status = j.Status, condor.Held
 		j.HoldReasonCode, j.HoldReason = code, reason
 	})
 }
@@ -185,7 +186,7 @@ func (s *Schedd) Lose(cluster, proc int) { s.take(cluster, proc, false) }
 func (s *Schedd) take(cluster, proc int, keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = slices.DeleteFunc(s.queue, func(j schedd.Job) bool {
+	s.queue = slices.DeleteFunc(s.queue, func(j condor.Job) bool {
 		hit := j.Cluster == cluster && (proc < 0 || j.Proc == proc)
 		if hit && keep {
 			s.history = append(s.history, j)
@@ -195,7 +196,7 @@ func (s *Schedd) take(cluster, proc int, keep bool) {
 }
 
 // Put adds jobs to the queue, as if another operator had sent them.
-func (s *Schedd) Put(jobs ...schedd.Job) {
+func (s *Schedd) Put(jobs ...condor.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range jobs {
@@ -238,20 +239,20 @@ var (
 )
 
 // Submit reads tag and queue from dir's job.sub; the new jobs are idle and spooled.
-func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
 	f := s.call(ctx, Submit)
 	if f.Err != nil && !f.After {
-		return schedd.Cluster{}, f.Err
+		return condor.Cluster{}, f.Err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "job.sub")) // #nosec G304 -- for tests only
 	if err != nil {
-		return schedd.Cluster{}, err
+		return condor.Cluster{}, err
 	}
 	n, own := queued(text)
 	if n == 0 {
-		return schedd.Cluster{}, fmt.Errorf("%s/job.sub: no queue line", dir)
+		return condor.Cluster{}, fmt.Errorf("%s/job.sub: no queue line", dir)
 	}
-	var tag schedd.Tag
+	var tag condor.Tag
 	for _, m := range tagLine.FindAllSubmatch(text, -1) {
 		v := string(m[2])
 		if u, err := strconv.Unquote(v); err == nil {
@@ -279,18 +280,18 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := schedd.Cluster{ID: s.next, Procs: n}
+	c := condor.Cluster{ID: s.next, Procs: n}
 	s.next++
 	now := s.now().Unix()
 	for p := range n {
-		s.queue = append(s.queue, schedd.Job{
-			Cluster: c.ID, Proc: p, Own: own[p], Tag: tag, Owner: account(id), Status: schedd.Idle, LastStatus: schedd.Held,
+		s.queue = append(s.queue, condor.Job{
+			Cluster: c.ID, Proc: p, Own: own[p], Tag: tag, Owner: account(id), Status: condor.Idle, LastStatus: condor.Held,
 			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
 		})
 	}
 	if launcherLine.Match(text) {
 		if err := s.launch(c.ID, dir); err != nil {
-			return schedd.Cluster{}, err
+			return condor.Cluster{}, err
 		}
 	}
 	return c, f.Err
@@ -312,25 +313,25 @@ func queued(text []byte) (n int, own []*int) {
 }
 
 // Queue implements condor_q.
-func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	if f := s.call(ctx, Queue); f.Err != nil {
 		return f.Err
 	}
 	now := s.now().Unix()
-	return each(s.Jobs(), constraint, func(j schedd.Job) error {
+	return each(s.Jobs(), constraint, func(j condor.Job) error {
 		j.ServerTime = now
 		return fn(j)
 	})
 }
 
 // Present is Queue.
-func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return s.Queue(ctx, id, constraint, fn)
 }
 
 // PresentOf is Queue, too.
-func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
-	return s.Queue(ctx, id, schedd.UIDsConstraint(uids...), fn)
+func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
+	return s.Queue(ctx, id, condor.UIDsConstraint(uids...), fn)
 }
 
 // History implements condor_history, newest first.
@@ -339,21 +340,21 @@ func (s *Schedd) History(
 	_ schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
 	}
 	gone := s.Gone()
 	slices.Reverse(gone)
-	if i := slices.IndexFunc(gone, func(j schedd.Job) bool { return j.ID() == b.Since }); i >= 0 {
+	if i := slices.IndexFunc(gone, func(j condor.Job) bool { return j.ID() == b.Since }); i >= 0 {
 		gone = gone[:i]
 	}
 	if b.ScanLimit > 0 && len(gone) > b.ScanLimit {
 		gone = gone[:b.ScanLimit]
 	}
 	n := 0
-	return each(gone, constraint, func(j schedd.Job) error {
+	return each(gone, constraint, func(j condor.Job) error {
 		if n++; b.Limit > 0 && n > b.Limit {
 			return nil
 		}
@@ -366,7 +367,7 @@ func (s *Schedd) QueueNodes(
 	ctx context.Context,
 	id schedd.Identity,
 	constraint string,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return s.Queue(ctx, id, constraint, fn)
 }
@@ -377,7 +378,7 @@ func (s *Schedd) ChangedNodes(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return s.Changed(ctx, id, constraint, p, fn)
 }
@@ -388,7 +389,7 @@ func (s *Schedd) HistoryNodes(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return s.History(ctx, id, constraint, b, fn)
 }
@@ -413,7 +414,7 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var rest []schedd.Job
+	var rest []condor.Job
 	for _, j := range s.queue {
 		hit, err := match(j, constraint)
 		if err != nil {
@@ -423,7 +424,7 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 			rest = append(rest, j)
 			continue
 		}
-		j.LastStatus, j.Status = j.Status, schedd.Removed
+		j.LastStatus, j.Status = j.Status, condor.Removed
 		j.RemoveReason = reason + " (by user " + j.Owner + ")"
 		j.EnteredCurrentStatus = s.now().Unix()
 		s.history = append(s.history, j)
@@ -445,7 +446,7 @@ func (s *Schedd) ScheddName(ctx context.Context, _ schedd.Identity) (string, err
 	return Name, nil
 }
 
-func each(jobs []schedd.Job, constraint string, fn func(schedd.Job) error) error {
+func each(jobs []condor.Job, constraint string, fn func(condor.Job) error) error {
 	for _, j := range jobs {
 		hit, err := match(j, constraint)
 		if err != nil {

@@ -7,17 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 func stage(t *testing.T, uid string, queue int) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := schedd.Description{
-		Tag:       schedd.Tag{UID: uid, Attempt: 1, Namespace: "default", Name: "zero"},
+	s, err := submit.Description{
+		Tag:       condor.Tag{UID: uid, Attempt: 1, Namespace: "default", Name: "zero"},
 		BatchName: "zero", Queue: queue, Image: "docker://centos", Command: "bash",
 	}.Render()
 	require.NoError(t, err)
-	require.NoError(t, schedd.Stage(dir, s, "token"))
+	require.NoError(t, submit.Stage(dir, s, "token"))
 	return dir
 }
 
@@ -25,28 +27,28 @@ func TestTheConversation(t *testing.T) {
 	s, ctx, id := New(), t.Context(), schedd.Identity{}
 	c, err := s.Submit(ctx, id, stage(t, "u", 3))
 	require.NoError(t, err)
-	require.Equal(t, schedd.Cluster{ID: 1, Procs: 3}, c)
+	require.Equal(t, condor.Cluster{ID: 1, Procs: 3}, c)
 	ask := func(constraint string) (ids []string) {
-		require.NoError(t, s.Queue(ctx, id, constraint, func(j schedd.Job) error { ids = append(ids, j.ID()); return nil }))
+		require.NoError(t, s.Queue(ctx, id, constraint, func(j condor.Job) error { ids = append(ids, j.ID()); return nil }))
 		return ids
 	}
-	require.Equal(t, []string{"1.0", "1.1", "1.2"}, ask(schedd.Tag{UID: "u", Attempt: 1}.Constraint()))
-	require.Empty(t, ask(schedd.Tag{UID: "u", Attempt: 2}.Constraint()))
-	require.Len(t, ask(schedd.ClusterConstraint(1, 2)), 3)
-	require.Empty(t, ask(schedd.ClusterConstraint()))
-	require.Len(t, ask(schedd.Tagged+" && JobStatus == 1"), 3)
-	require.Error(t, s.Queue(ctx, id, "regexp(1)", func(schedd.Job) error { return nil }))
+	require.Equal(t, []string{"1.0", "1.1", "1.2"}, ask(condor.Tag{UID: "u", Attempt: 1}.Constraint()))
+	require.Empty(t, ask(condor.Tag{UID: "u", Attempt: 2}.Constraint()))
+	require.Len(t, ask(condor.ClusterConstraint(1, 2)), 3)
+	require.Empty(t, ask(condor.ClusterConstraint()))
+	require.Len(t, ask(condor.Tagged+" && JobStatus == 1"), 3)
+	require.Error(t, s.Queue(ctx, id, "regexp(1)", func(condor.Job) error { return nil }))
 
 	s.Run(1, -1)
 	s.Complete(1, 0, 7)
 	s.Leave(1, 0)
 	s.Lose(1, 1)
-	require.NoError(t, s.Remove(ctx, id, schedd.UIDConstraint("u"), "enough"))
+	require.NoError(t, s.Remove(ctx, id, condor.UIDConstraint("u"), "enough"))
 	require.Empty(t, ask(""))
-	var gone []schedd.Job
+	var gone []condor.Job
 	require.NoError(
 		t,
-		s.History(ctx, id, "", schedd.HistoryBounds{}, func(j schedd.Job) error { gone = append(gone, j); return nil }),
+		s.History(ctx, id, "", schedd.HistoryBounds{}, func(j condor.Job) error { gone = append(gone, j); return nil }),
 	)
 	require.Len(t, gone, 2)
 	require.Equal(t, "enough (by user robot)", gone[0].Outcome().Message)
@@ -59,7 +61,7 @@ func TestTheConversation(t *testing.T) {
 			id,
 			"",
 			schedd.HistoryBounds{Since: "1.0"},
-			func(j schedd.Job) error { gone = append(gone, j); return nil },
+			func(j condor.Job) error { gone = append(gone, j); return nil },
 		),
 	)
 	require.Len(t, gone, 1)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // The commands for output.
@@ -29,9 +30,9 @@ func (s *Schedd) Leaves(id string, files map[string]string) {
 }
 
 // picked matches the completed jobs of procs that belong to this account.
-func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job) bool {
-	return func(j schedd.Job) bool {
-		ended := j.Status == schedd.Completed || procs.DAG && j.Status == schedd.Removed || len(procs.Nodes) > 0
+func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(condor.Job) bool {
+	return func(j condor.Job) bool {
+		ended := j.Status == condor.Completed || procs.DAG && j.Status == condor.Removed || len(procs.Nodes) > 0
 		return ended && j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
 			(j.Own != nil) == procs.Own && slices.Contains(procs.Numbers, j.Number()) && (j.Owner == "" || j.Owner == account(id))
 	}
@@ -50,7 +51,7 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 		if !is(j) {
 			continue
 		}
-		files := map[string]string{schedd.Stdout: "out of " + j.ID() + "\n", schedd.Stderr: ""}
+		files := map[string]string{condor.Stdout: "out of " + j.ID() + "\n", condor.Stderr: ""}
 		for name, text := range s.files[j.ID()] {
 			files[name] = text
 		}
@@ -73,7 +74,7 @@ func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.P
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	is := s.picked(id, procs)
-	s.queue = slices.DeleteFunc(s.queue, func(j schedd.Job) bool {
+	s.queue = slices.DeleteFunc(s.queue, func(j condor.Job) bool {
 		if is(j) {
 			s.history = append(s.history, j)
 		}

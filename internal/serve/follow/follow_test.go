@@ -21,6 +21,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -28,13 +29,13 @@ import (
 type node struct {
 	mu      sync.Mutex
 	more    sync.Cond
-	status  schedd.JobStatus
+	status  condor.JobStatus
 	starts  int
 	written string
 	err     error
 	tails   int
 	short   int // what a condor_tail that does not follow leaves out
-	ad      schedd.Job
+	ad      condor.Job
 	silent  error // of condor_q
 }
 
@@ -45,7 +46,7 @@ func (n *node) set(change func()) {
 	n.more.Broadcast()
 }
 
-func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(schedd.Job) error) error {
+func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(condor.Job) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.status == 0 || n.silent != nil {
@@ -71,10 +72,10 @@ func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if t.Follow && start != 0 && (n.status != schedd.Running || n.starts != start) {
+		if t.Follow && start != 0 && (n.status != condor.Running || n.starts != start) {
 			return nil
 		}
-		if n.status != schedd.Running {
+		if n.status != condor.Running {
 			continue
 		}
 		start = n.starts
@@ -159,8 +160,8 @@ func (w *world) proc(change func(*ledger.Proc)) {
 
 // runs makes the job run.
 func (w *world) runs() {
-	w.set(func() { w.status, w.starts = schedd.Running, w.starts+1 })
-	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Running) })
+	w.set(func() { w.status, w.starts = condor.Running, w.starts+1 })
+	w.proc(func(p *ledger.Proc) { p.JobStatus = int(condor.Running) })
 }
 
 // tailed waits until n condor_tails have begun.
@@ -174,8 +175,8 @@ func (w *world) tailed(times int) {
 
 // ends makes the job end and its output be fetched.
 func (w *world) ends() {
-	w.set(func() { w.status = schedd.Completed })
-	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(schedd.Completed) })
+	w.set(func() { w.status = condor.Completed })
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(condor.Completed) })
 	dir, err := w.store.ProcDir(output.Attempt{Namespace: "ns", Name: "zero", Number: 1}, 0)
 	require.NoError(w.t, err)
 	require.NoError(w.t, os.MkdirAll(dir, 0o700))
@@ -245,7 +246,7 @@ func TestWhoFollowsGetsEveryByteOnce(t *testing.T) {
 	w := newWorld(t)
 	r := w.follows()
 	w.sent(1)
-	w.set(func() { w.status = schedd.Idle })
+	w.set(func() { w.status = condor.Idle })
 	w.runs()
 	w.set(func() { w.written = "one\n" })
 	r.sees("one\n")
@@ -253,7 +254,7 @@ func TestWhoFollowsGetsEveryByteOnce(t *testing.T) {
 	w.set(func() { w.written += "two\n" })
 	r.sees("one\ntwo\n")
 	late.sees("two\n")
-	w.set(func() { w.written += "the last words, which no condor_tail shows\n"; w.status = schedd.Completed })
+	w.set(func() { w.written += "the last words, which no condor_tail shows\n"; w.status = condor.Completed })
 	w.ends()
 	require.NoError(t, <-r.done)
 	require.NoError(t, <-late.done)
@@ -312,8 +313,8 @@ func TestAJobThatBeginsAnewIsShownAnew(t *testing.T) {
 	r := w.follows()
 	r.sees("first run\n")
 	w.tailed(2) // what existed, and what follows
-	w.set(func() { w.status = schedd.Idle })
-	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Idle) })
+	w.set(func() { w.status = condor.Idle })
+	w.proc(func(p *ledger.Proc) { p.JobStatus = int(condor.Idle) })
 	w.set(func() { w.written = "second\n" })
 	w.runs()
 	r.sees("first run\nsecond\n")
@@ -361,7 +362,7 @@ func TestWhatEndedAMomentAgoIsToBeAskedForAgain(t *testing.T) {
 	w := newWorld(t)
 	w.sent(1)
 	w.runs()
-	w.set(func() { w.written, w.status = "all\n", schedd.Completed })
+	w.set(func() { w.written, w.status = "all\n", condor.Completed })
 	onItsWay := func() {
 		t.Helper()
 		_, err := w.reads()
@@ -372,7 +373,7 @@ func TestWhatEndedAMomentAgoIsToBeAskedForAgain(t *testing.T) {
 	}
 	onItsWay() // the ledger has it running
 	r := w.follows()
-	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(schedd.Completed) })
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(condor.Completed) })
 	onItsWay()
 	w.ends()
 	require.NoError(t, <-r.done)
@@ -382,7 +383,7 @@ func TestWhatEndedAMomentAgoIsToBeAskedForAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "all\n", text)
 	w.sent(2)
-	w.set(func() { w.status = schedd.Idle })
+	w.set(func() { w.status = condor.Idle })
 	_, err = w.reads()
 	_, later := apierrors.SuggestsClientDelay(err)
 	require.False(t, later, "a job that waits may wait for days: %v", err)
@@ -427,7 +428,7 @@ func TestNobodyFollowsAsManyJobsAsAreLeftForTheOthers(t *testing.T) {
 	require.True(t, apierrors.IsConflict(err), "who does not follow waits for nothing: %v", err)
 	readers = append(readers, w.follows(bert))
 	w.sent(1)
-	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusFailed, int(schedd.Removed) })
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusFailed, int(condor.Removed) })
 	for _, r := range readers {
 		require.NoError(t, <-r.done)
 	}

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -111,7 +112,7 @@ func (f *following) askSchedd(ctx context.Context) error {
 	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way to HTCondor or back", f.proc.JobID())}
 	cluster, place := f.proc.Place()
 	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", cluster, place)
-	return f.o.Schedd.Queue(ctx, id, one, func(j schedd.Job) error {
+	return f.o.Schedd.Queue(ctx, id, one, func(j condor.Job) error {
 		if j.Spooling() {
 			return nil
 		}

@@ -19,7 +19,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -141,7 +141,7 @@ func TestNodesAreListedInTheOrderOfTheirDAGs(t *testing.T) {
 			3,
 		), "Exited", "exit 3", "no"
 	})
-	w.changed(1, 2, func(n *ledger.Node) { n.Cluster, n.JobStatus = 94, int(schedd.Running) })
+	w.changed(1, 2, func(n *ledger.Node) { n.Cluster, n.JobStatus = 94, int(condor.Running) })
 	zero, one := 0, 1
 	require.Equal(t, []aggregate.Node{
 		{Step: "fit", Sequence: &zero, Index: 0, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 1, Node: 0}},
@@ -202,7 +202,7 @@ func TestTheNodeThatIsMeantIsFound(t *testing.T) {
 	w := newWorkflow(t)
 	w.sentFirst()
 	w.changed(1, 3, func(n *ledger.Node) {
-		n.Cluster, n.JobStatus, n.Status = 95, int(schedd.Completed), ledger.StatusSucceeded
+		n.Cluster, n.JobStatus, n.Status = 95, int(condor.Completed), ledger.StatusSucceeded
 	})
 	_, err := w.NodeLog(t.Context(), ofNodes("fit", 1, 1))
 	require.ErrorContains(t, err, "fit/job_1/1 (job 95.0) has ended, and its output is fetched within some time")
@@ -250,8 +250,8 @@ func TestANodeIsFollowedFromItsStartToItsEnd(t *testing.T) {
 	written := make(chan error, 1)
 	go func() { written <- answer.Write(ctx, to); _ = to.Close() }()
 	w.sentFirst()
-	w.node.set(func() { w.node.status, w.node.starts, w.node.written = schedd.Running, 1, "one\n" })
-	w.changed(1, 1, func(n *ledger.Node) { n.Cluster, n.JobStatus = 7, int(schedd.Running) })
+	w.node.set(func() { w.node.status, w.node.starts, w.node.written = condor.Running, 1, "one\n" })
+	w.changed(1, 1, func(n *ledger.Node) { n.Cluster, n.JobStatus = 7, int(condor.Running) })
 	line := make([]byte, 4)
 	_, err = io.ReadFull(from, line)
 	require.NoError(t, err)
@@ -259,9 +259,9 @@ func TestANodeIsFollowedFromItsStartToItsEnd(t *testing.T) {
 	dir := filepath.Join(w.o.Nodes.Root, "ns", "scan", "1", "fit", "job_0", "1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, output.Stdout), []byte("one\ntwo\n"), 0o600))
-	w.node.set(func() { w.node.status = schedd.Completed })
+	w.node.set(func() { w.node.status = condor.Completed })
 	w.changed(1, 1, func(n *ledger.Node) {
-		n.JobStatus, n.Status = int(schedd.Completed), ledger.StatusSucceeded
+		n.JobStatus, n.Status = int(condor.Completed), ledger.StatusSucceeded
 	})
 	w.fetched(1)
 	_, err = io.ReadFull(from, line)

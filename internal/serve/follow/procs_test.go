@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -58,14 +58,14 @@ func (w *world) many(attempt, procs int) {
 			if err != nil {
 				return err
 			}
-			p.JobStatus = int(schedd.Idle)
+			p.JobStatus = int(condor.Idle)
 			switch i {
 			case 3:
 				p.Status, p.ExitCode, p.Reason, p.Stderr, p.Fetched = ledger.StatusFailed, new(
 					4,
 				), "ExitCode", "<b>no</b>", ledger.IsFetched
 			case 4:
-				p.JobStatus = int(schedd.Running)
+				p.JobStatus = int(condor.Running)
 			case 5:
 				p.Status, p.ExitCode = ledger.StatusSucceeded, new(0)
 			}

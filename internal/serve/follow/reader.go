@@ -19,12 +19,13 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
 // Schedd is what a Reader asks of HTCondor.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
 	Tail(ctx context.Context, id schedd.Identity, t schedd.Tail, w io.Writer) error
 }
 

@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -95,8 +96,8 @@ func TestACommandIsRunWhereANodeRuns(t *testing.T) {
 	_, err := s.Begin(t.Context(), c)
 	require.ErrorContains(t, err, "there is no container to run anything in")
 	w.sentFirst()
-	w.node.set(func() { w.node.status, w.node.starts = schedd.Running, 1 })
-	w.changed(1, 1, func(n *ledger.Node) { n.Cluster, n.JobStatus = 9, int(schedd.Running) })
+	w.node.set(func() { w.node.status, w.node.starts = condor.Running, 1 })
+	w.changed(1, 1, func(n *ledger.Node) { n.Cluster, n.JobStatus = 9, int(condor.Running) })
 	run, err := s.Begin(t.Context(), c)
 	require.NoError(t, err)
 	require.NoError(t, run(t.Context(), aggregate.Streams{}))

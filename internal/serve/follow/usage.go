@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/usage"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -88,15 +88,15 @@ func (r *Reader) ask(
 ) {
 	id, err := r.o.Identity(ctx, run)
 	if err == nil {
-		tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-		err = r.o.Schedd.Queue(ctx, id, schedd.In(run.Cluster, tag.Constraint()), func(j schedd.Job) error {
+		tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
+		err = r.o.Schedd.Queue(ctx, id, condor.In(run.Cluster, tag.Constraint()), func(j condor.Job) error {
 			proc, used := j.Number(), j.Use(time.Now())
 			if known[proc] || used == (usage.Use{}) {
 				return nil
 			}
 			known[proc] = true
 			tally.Add(proc, used)
-			if j.Outcome().State == schedd.OutcomeOpen {
+			if j.Outcome().State == condor.OutcomeOpen {
 				report.Running++
 			} else {
 				report.Ended++

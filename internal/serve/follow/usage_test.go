@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
@@ -35,7 +35,7 @@ func TestUsageIsThatOfTheLedgerAndOfTheQueue(t *testing.T) {
 
 	w.runs()
 	w.set(func() {
-		w.ad = schedd.Job{JobStartDate: 1, MemoryUsage: 300, RequestMemory: 400, RequestCpus: 1, DiskUsage: 10}
+		w.ad = condor.Job{JobStartDate: 1, MemoryUsage: 300, RequestMemory: 400, RequestCpus: 1, DiskUsage: 10}
 		w.ad.Tag.UID, w.ad.Tag.Attempt = "u", 1
 	})
 	r = w.usage()

@@ -11,7 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -72,7 +72,7 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
 		return whereabouts{running, id + " runs"}
-	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
+	case proc.Status == ledger.StatusOpen && condor.JobStatus(proc.JobStatus) == condor.Held:
 		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(of, v1alpha1.ConditionHeld))}
 	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd has just said so; the ledger does not know yet
 		return whereabouts{ending, id + " has ended, and its output is being fetched"}
@@ -82,7 +82,7 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	case run.OutputDir == "":
 		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: use condor_transfer_data"}
 	// HTCondor discards the output of a removed job.
-	case run.State != ledger.Submitted || schedd.JobStatus(proc.JobStatus) == schedd.Removed:
+	case run.State != ledger.Submitted || condor.JobStatus(proc.JobStatus) == condor.Removed:
 		return whereabouts{
 			never,
 			fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message),
@@ -96,14 +96,14 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 
 // runs reports whether there is a starter to ask.
 func runs(status int) bool {
-	s := schedd.JobStatus(status)
-	return s == schedd.Running || s == schedd.Suspended
+	s := condor.JobStatus(status)
+	return s == condor.Running || s == condor.Suspended
 }
 
 // over reports whether the script has ended.
 func over(status int) bool {
-	s := schedd.JobStatus(status)
-	return s == schedd.TransferringOutput || s == schedd.Completed
+	s := condor.JobStatus(status)
+	return s == condor.TransferringOutput || s == condor.Completed
 }
 
 // explained is the sentence of a condition, or another error.

@@ -11,7 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -31,7 +31,7 @@ func TestWhere(t *testing.T) {
 			}},
 	}
 	run := &ledger.Run{State: ledger.Submitted, OutputDir: "/out"}
-	proc := func(status ledger.Status, job schedd.JobStatus, change ...func(*ledger.Proc)) *ledger.Proc {
+	proc := func(status ledger.Status, job condor.JobStatus, change ...func(*ledger.Proc)) *ledger.Proc {
 		p := &ledger.Proc{Cluster: 7, Status: status, JobStatus: int(job)}
 		for _, f := range change {
 			f(p)
@@ -48,20 +48,20 @@ func TestWhere(t *testing.T) {
 		"what was not sent yet waits":             {&v1alpha1.HTCJob{}, nil, nil, waiting, ""},
 		"what was refused never comes":            {refused, nil, nil, never, "line 1: no"},
 		"what HTCondor refused never comes":       {refused, &ledger.Run{State: ledger.Refused, Message: "no project"}, nil, never, "no project"},
-		"an idle job waits":                       {held, run, proc(ledger.StatusOpen, schedd.Idle), waiting, "waits in HTCondor for a slot"},
-		"a job on hold says why":                  {held, run, proc(ledger.StatusOpen, schedd.Held), waiting, "on hold in HTCondor: no such image"},
-		"a job that runs is asked":                {held, run, proc(ledger.StatusOpen, schedd.Running), running, ""},
-		"a job of an older htcd, too":             {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusOpen, schedd.Running), running, ""},
-		"what sends its output is on its way":     {held, run, proc(ledger.StatusOpen, schedd.TransferringOutput), ending, "has ended"},
-		"what the schedd says to have ended, too": {held, run, proc(ledger.StatusOpen, schedd.Completed), ending, "has ended"},
-		"what has ended is on its way":            {held, run, proc(ledger.StatusFailed, schedd.Completed), ending, "is being fetched"},
-		"what a callback ended, too":              {held, run, proc(ledger.StatusSucceeded, schedd.Running), ending, ""},
-		"what an older htcd sent is not fetched":  {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusFailed, schedd.Completed), never, "older htcd"},
-		"what is fetched is kept":                 {held, run, proc(ledger.StatusFailed, schedd.Completed, func(p *ledger.Proc) { p.Fetched = ledger.IsFetched }), kept, ""},
-		"what could not be fetched never comes":   {held, run, proc(ledger.StatusFailed, schedd.Completed, func(p *ledger.Proc) { p.Fetched = ledger.GivenUp }), never, "could not be fetched"},
-		"a removed job leaves nothing":            {held, run, proc(ledger.StatusFailed, schedd.Removed, func(p *ledger.Proc) { p.Message = "via condor_rm" }), never, "via condor_rm"},
+		"an idle job waits":                       {held, run, proc(ledger.StatusOpen, condor.Idle), waiting, "waits in HTCondor for a slot"},
+		"a job on hold says why":                  {held, run, proc(ledger.StatusOpen, condor.Held), waiting, "on hold in HTCondor: no such image"},
+		"a job that runs is asked":                {held, run, proc(ledger.StatusOpen, condor.Running), running, ""},
+		"a job of an older htcd, too":             {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusOpen, condor.Running), running, ""},
+		"what sends its output is on its way":     {held, run, proc(ledger.StatusOpen, condor.TransferringOutput), ending, "has ended"},
+		"what the schedd says to have ended, too": {held, run, proc(ledger.StatusOpen, condor.Completed), ending, "has ended"},
+		"what has ended is on its way":            {held, run, proc(ledger.StatusFailed, condor.Completed), ending, "is being fetched"},
+		"what a callback ended, too":              {held, run, proc(ledger.StatusSucceeded, condor.Running), ending, ""},
+		"what an older htcd sent is not fetched":  {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusFailed, condor.Completed), never, "older htcd"},
+		"what is fetched is kept":                 {held, run, proc(ledger.StatusFailed, condor.Completed, func(p *ledger.Proc) { p.Fetched = ledger.IsFetched }), kept, ""},
+		"what could not be fetched never comes":   {held, run, proc(ledger.StatusFailed, condor.Completed, func(p *ledger.Proc) { p.Fetched = ledger.GivenUp }), never, "could not be fetched"},
+		"a removed job leaves nothing":            {held, run, proc(ledger.StatusFailed, condor.Removed, func(p *ledger.Proc) { p.Message = "via condor_rm" }), never, "via condor_rm"},
 		"a job that was lost leaves nothing":      {held, run, proc(ledger.StatusFailed, 0, func(p *ledger.Proc) { p.Reason = "Lost" }), never, "without a trace"},
-		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removed, OutputDir: "/out"}, proc(ledger.StatusFailed, schedd.Running), never, "removed"},
+		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removed, OutputDir: "/out"}, proc(ledger.StatusFailed, condor.Running), never, "removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := where(objectOf(c.job), c.run, c.proc)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Answering is a Schedd that records which endpoints answer. A command without an answer proves little: users determine
@@ -109,8 +110,8 @@ func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
 
 // silent reports whether the small question got no answer. A refusal is an answer.
 func silent(err error) bool {
-	kind := schedd.KindOf(err)
-	return err != nil && kind != schedd.Credentials && kind != schedd.NotAuthorised
+	kind := condor.KindOf(err)
+	return err != nil && kind != condor.Credentials && kind != condor.NotAuthorised
 }
 
 // question first asks as an account that works elsewhere: one namespace's account must not make an endpoint seem down
@@ -131,12 +132,12 @@ func (a *Answering) note(endpoint schedd.Endpoint, err error) {
 
 // unanswered reports whether an error may mean that nobody answers. Any other error is an answer or a local problem.
 func unanswered(err error) bool {
-	kind := schedd.KindOf(err)
-	return err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
+	kind := condor.KindOf(err)
+	return err != nil && (kind == condor.Unreachable || kind == condor.Timeout)
 }
 
 // Submit implements Schedd, as do the methods below.
-func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) (cluster schedd.Cluster, err error) {
+func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) (cluster condor.Cluster, err error) {
 	err = a.inTurn(ctx, id, true, func() error {
 		cluster, err = a.Schedd.Submit(ctx, id, dir)
 		return err
@@ -144,7 +145,7 @@ func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) 
 	return cluster, err
 }
 
-func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
 }
 
@@ -152,12 +153,12 @@ func (a *Answering) Present(
 	ctx context.Context,
 	id schedd.Identity,
 	constraint string,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
 }
 
-func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
 	return a.about(ctx, id, func() error { return a.Schedd.PresentOf(ctx, id, uids, fn) })
 }
 
@@ -166,7 +167,7 @@ func (a *Answering) Changed(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
 }
@@ -176,7 +177,7 @@ func (a *Answering) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(schedd.Job) error,
+	fn func(condor.Job) error,
 ) error {
 	return a.about(ctx, id, func() error {
 		began := a.Now()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -24,7 +25,7 @@ func (s slow) Answers(ctx context.Context, _ schedd.Identity) error {
 	case <-s.again:
 		return nil
 	case <-ctx.Done():
-		return &schedd.Error{Kind: schedd.Timeout}
+		return &condor.Error{Kind: condor.Timeout}
 	}
 }
 

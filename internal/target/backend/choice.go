@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Policy says where, and as whom, a site lets its users' runs go.
@@ -23,7 +24,7 @@ func (p Policy) Target(wish Target) (Target, error) {
 	t := p.usual(wish)
 	switch {
 	case t.Endpoint.Collector != "" && t.Endpoint.Schedd == "":
-		return t, schedd.Refusal(
+		return t, condor.Refusal(
 			"spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant",
 		)
 	case t.Endpoint.Schedd != "":
@@ -53,11 +54,11 @@ func (p Policy) allowSecret(t Target) (Target, error) {
 	case t.Secret == "" || slices.Contains(p.PoolSecrets, t.Secret):
 		return t, nil
 	case len(p.PoolSecrets) == 0:
-		return t, schedd.Refusal(
+		return t, condor.Refusal(
 			"spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out",
 		)
 	}
-	return t, schedd.Refusal(
+	return t, condor.Refusal(
 		"spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)",
 		strings.Join(p.PoolSecrets, ", "),
 	)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // mostDeleted is how many objects' jobs one condor_rm removes.
@@ -95,12 +96,12 @@ func (d *deletions) next(t together) (some []deletion) {
 
 // removeTagged removes the jobs of these objects and returns what each has left in the queue, by UID.
 func (o Owners) removeTagged(ctx context.Context, t together, uids ...string) (map[string]Left, error) {
-	began, err := o.condorRm(ctx, t.id, schedd.UIDsConstraint(uids...), t.reason)
+	began, err := o.condorRm(ctx, t.id, condor.UIDsConstraint(uids...), t.reason)
 	if err != nil {
 		return nil, err
 	}
 	left := make(map[string]Left, len(uids))
-	err = o.Schedd.PresentOf(ctx, t.id, uids, func(j schedd.Job) error {
+	err = o.Schedd.PresentOf(ctx, t.id, uids, func(j condor.Job) error {
 		of := left[j.Tag.UID]
 		of.add(j)
 		left[j.Tag.UID] = of

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // removals is a schedd whose condor_rm waits for the test, and the credentials of its only account.
@@ -22,7 +23,7 @@ type removals struct {
 	letGo chan error  // what it ends with
 
 	mu   sync.Mutex
-	jobs []schedd.Job // what every condor_rm leaves
+	jobs []condor.Job // what every condor_rm leaves
 }
 
 func (s *removals) Remove(ctx context.Context, _ schedd.Identity, constraint, _ string) error {
@@ -35,7 +36,7 @@ func (s *removals) Remove(ctx context.Context, _ schedd.Identity, constraint, _ 
 	}
 }
 
-func (s *removals) PresentOf(_ context.Context, _ schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+func (s *removals) PresentOf(_ context.Context, _ schedd.Identity, uids []string, fn func(condor.Job) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
@@ -65,7 +66,7 @@ type deleting struct {
 	t *testing.T
 }
 
-func newDeleting(t *testing.T, jobs ...schedd.Job) deleting {
+func newDeleting(t *testing.T, jobs ...condor.Job) deleting {
 	s := &removals{began: make(chan string), letGo: make(chan error), jobs: jobs}
 	return deleting{s, NewOwners(s, s), t}
 }
@@ -90,12 +91,12 @@ func (d deleting) waiting(namespace string, n int) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-func job(uid string, status schedd.JobStatus) schedd.Job {
-	return schedd.Job{Tag: schedd.Tag{UID: uid}, Status: status}
+func job(uid string, status condor.JobStatus) condor.Job {
+	return condor.Job{Tag: condor.Tag{UID: uid}, Status: status}
 }
 
 func TestDeletionsGoTogether(t *testing.T) {
-	d := newDeleting(t, job("first", schedd.Removed), job("second", schedd.Running), job("second", schedd.Removed))
+	d := newDeleting(t, job("first", condor.Removed), job("second", condor.Running), job("second", condor.Removed))
 	first := d.delete(t.Context(), "ns", "first", false)
 	require.Contains(t, <-d.began, `"first"`)
 	second := d.delete(t.Context(), "ns", "second", false)
@@ -115,7 +116,7 @@ func TestDeletionsGoTogether(t *testing.T) {
 	d.letGo <- nil
 	left = (<-second).left
 	require.Equal(t, 1, left.Removed)
-	require.Equal(t, []schedd.Job{job("second", schedd.Running)}, left.Others)
+	require.Equal(t, []condor.Job{job("second", condor.Running)}, left.Others)
 	left = (<-third).left
 	require.Zero(t, left.Removed)
 	require.Empty(t, left.Others)

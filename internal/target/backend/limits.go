@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // The pauses before asking again at a limit.
@@ -34,7 +35,7 @@ type limit struct {
 // Met records a schedd's answer that there is no room for so many jobs. A limit on the size of one submission affects
 // no other.
 func (l *Limits) Met(id schedd.Identity, jobs int, said error, now time.Time) {
-	if e, is := errors.AsType[*schedd.Error](said); is && e.OfOneSubmission() {
+	if e, is := errors.AsType[*condor.Error](said); is && e.OfOneSubmission() {
 		return
 	}
 	l.mu.Lock()

@@ -6,6 +6,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Anyone who may submit to the schedd can read an HTCJob's tag in the ads and write it into their own job, but not the
@@ -17,8 +18,8 @@ import (
 type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
-		Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
+		Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error
 		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	}
 	Credentials Credentials
@@ -58,8 +59,8 @@ func (o Owners) Own(
 	ctx context.Context,
 	t Target,
 	id schedd.Identity,
-	queued, left []schedd.Job,
-) (ours, gone, others []schedd.Job, err error) {
+	queued, left []condor.Job,
+) (ours, gone, others []condor.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
 	}
@@ -67,7 +68,7 @@ func (o Owners) Own(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	foreign := func(j schedd.Job) bool { return !slices.Contains(accounts, j.Owner) }
+	foreign := func(j condor.Job) bool { return !slices.Contains(accounts, j.Owner) }
 	for _, j := range slices.Concat(queued, left) {
 		if foreign(j) {
 			others = append(others, j)
@@ -103,12 +104,12 @@ func KnownAccounts(runs []ledger.Run) (accounts []string, all bool) {
 
 // Strangers returns those of the jobs that a condor_rm passed over that are in none of these runs' clusters, provided
 // that it passed over none of the runs' own jobs and the ledger knows every cluster that was sent.
-func Strangers(others []schedd.Job, runs []ledger.Run) []schedd.Job {
+func Strangers(others []condor.Job, runs []ledger.Run) []condor.Job {
 	sent, all := clusters(runs)
 	if !all {
 		return nil
 	}
-	strange := slices.DeleteFunc(slices.Clone(others), func(j schedd.Job) bool { return slices.Contains(sent, j.Cluster) })
+	strange := slices.DeleteFunc(slices.Clone(others), func(j condor.Job) bool { return slices.Contains(sent, j.Cluster) })
 	if len(strange) < len(others) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Reachability is what is known about an endpoint.
@@ -76,7 +77,7 @@ func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (cha
 	now.Usual = before.Usual
 	if err != nil {
 		now.Down, now.Answered = true, before.Answered
-		now.Reason, now.Message = schedd.KindOf(err).String(), fmt.Sprintf("%v; %s", err, lastAnswer(before.Answered))
+		now.Reason, now.Message = condor.KindOf(err).String(), fmt.Sprintf("%v; %s", err, lastAnswer(before.Answered))
 	}
 	r.set(endpoint, now)
 	return !before.Asked || before.Down != now.Down

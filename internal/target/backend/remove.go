@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Left is what is left in the queue after a removal.
 type Left struct {
 	Removed int          // how many jobs are marked as removed: they will leave by themselves
-	Others  []schedd.Job // those that condor_rm passed over; only ID, Status and Owner are known
+	Others  []condor.Job // those that condor_rm passed over; only ID, Status and Owner are known
 
 	removedOf map[string]int // by Owner
 
@@ -27,7 +28,7 @@ func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string)
 		if err != nil {
 			return Left{}, err
 		}
-		err = o.Schedd.Present(ctx, id, constraint, func(j schedd.Job) error { left.add(j); return nil })
+		err = o.Schedd.Present(ctx, id, constraint, func(j condor.Job) error { left.add(j); return nil })
 		left.Took = time.Since(began)
 		return left, err
 	})
@@ -77,15 +78,15 @@ func (o Owners) condorRm(
 	id schedd.Identity,
 	constraint, reason string,
 ) (returned time.Time, err error) {
-	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, schedd.Removed), reason)
-	if err != nil && schedd.KindOf(err) == schedd.NotAuthorised {
+	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, condor.Removed), reason)
+	if err != nil && condor.KindOf(err) == condor.NotAuthorised {
 		err = nil // what is left shows what it may not
 	}
 	return time.Now(), err
 }
 
 // Of returns what is left of the jobs of these accounts, and the Others of other accounts.
-func (l Left) Of(accounts []string) (of Left, strange []schedd.Job) {
+func (l Left) Of(accounts []string) (of Left, strange []condor.Job) {
 	of = Left{Took: l.Took}
 	for owner, n := range l.removedOf {
 		if slices.Contains(accounts, owner) {
@@ -103,8 +104,8 @@ func (l Left) Of(accounts []string) (of Left, strange []schedd.Job) {
 }
 
 // add counts a job that is in the queue after a removal.
-func (l *Left) add(j schedd.Job) {
-	if j.Status == schedd.Removed {
+func (l *Left) add(j condor.Job) {
+	if j.Status == condor.Removed {
 		l.Removed++
 		if l.removedOf == nil {
 			l.removedOf = map[string]int{}

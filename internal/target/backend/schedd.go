@@ -4,27 +4,28 @@ import (
 	"context"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Schedd is the part of HTCondor that htcd uses.
 type Schedd interface {
-	Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error)
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
-	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
+	Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error)
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(condor.Job) error) error
 	History(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(schedd.Job) error,
+		fn func(condor.Job) error,
 	) error
 	// Factories tells of what makes the jobs of runs; SetParallelism changes how many of one are there at a time, and
 	// after StopMaking there are no more than those that it counts.
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
-	SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n, idle int) error
-	StopMaking(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster int) (made int, there bool, err error)
+	SetParallelism(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n, idle int) error
+	StopMaking(ctx context.Context, id schedd.Identity, t condor.Tag, cluster int) (made int, there bool, err error)
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
 	HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error

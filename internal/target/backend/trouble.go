@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // Trouble is what a command's error means for whoever waits for it.
@@ -29,16 +30,16 @@ func Explain(err error) Trouble {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return Trouble{With: TheCredentials, Reason: e.Reason, Message: e.Message}
 	}
-	kind := schedd.KindOf(err)
+	kind := condor.KindOf(err)
 	if s, ok := errors.AsType[*silence](err); ok {
 		return Trouble{With: TheSchedd, Reason: kind.String(), Message: err.Error(), Endpoint: s.endpoint}
 	}
 	switch kind {
-	case schedd.Credentials:
+	case condor.Credentials:
 		return Trouble{With: TheCredentials, Reason: kind.String(), Message: err.Error()}
-	case schedd.Limit:
+	case condor.Limit:
 		return Trouble{Reason: kind.String(), Message: err.Error() + atLimit(err)}
-	case schedd.Unknown:
+	case condor.Unknown:
 		return Trouble{Reason: "Retrying", Message: err.Error()}
 	}
 	return Trouble{Reason: kind.String(), Message: err.Error()}
@@ -46,7 +47,7 @@ func Explain(err error) Trouble {
 
 // atLimit says what a schedd's limit bounds, and when it lets go.
 func atLimit(err error) string {
-	e, is := errors.AsType[*schedd.Error](err)
+	e, is := errors.AsType[*condor.Error](err)
 	if !is {
 		return ""
 	}

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/joboptions"
 )
 
@@ -35,20 +36,20 @@ func FuzzQuantity(f *testing.F) {
 		}
 		for name, c := range map[string]struct {
 			asked v1alpha1.HTCJobSpec
-			check func(schedd.JobOptions)
+			check func(submit.JobOptions)
 		}{
-			"cpus":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: &q}}, func(o schedd.JobOptions) { enough(o.CPUs, 1) }},
-			"memory":    {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: &q}}, func(o schedd.JobOptions) { enough(o.Memory, 1<<20) }},
-			"disk":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Disk: &q}}, func(o schedd.JobOptions) { enough(o.Disk, 1<<10) }},
-			"gpus":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: &q}}, func(o schedd.JobOptions) { require.Zero(t, q.CmpInt64(o.GPUs), text) }},
-			"maxMemory": {v1alpha1.HTCJobSpec{MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: q}}, func(o schedd.JobOptions) { enough(o.MemoryRetry.Most, 1<<20) }},
+			"cpus":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{CPUs: &q}}, func(o submit.JobOptions) { enough(o.CPUs, 1) }},
+			"memory":    {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Memory: &q}}, func(o submit.JobOptions) { enough(o.Memory, 1<<20) }},
+			"disk":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{Disk: &q}}, func(o submit.JobOptions) { enough(o.Disk, 1<<10) }},
+			"gpus":      {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: &q}}, func(o submit.JobOptions) { require.Zero(t, q.CmpInt64(o.GPUs), text) }},
+			"maxMemory": {v1alpha1.HTCJobSpec{MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: q}}, func(o submit.JobOptions) { enough(o.MemoryRetry.Most, 1<<20) }},
 		} {
 			o, err := joboptions.Of(c.asked)
 			if err == nil {
 				c.check(o)
 				continue
 			}
-			require.Equal(t, schedd.Refused, schedd.KindOf(err))
+			require.Equal(t, condor.Refused, condor.KindOf(err))
 			require.Contains(t, err.Error(), name)
 			require.False(t, strings.ContainsAny(err.Error(), "\n\r"))
 		}

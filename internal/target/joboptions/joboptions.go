@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // Of returns what a spec says about its jobs' resources, retries and deadlines, in HTCondor's units. Its errors are of
 // kind schedd.Refused.
-func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
-	o := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
+func Of(spec v1alpha1.HTCJobSpec) (submit.JobOptions, error) {
+	o := submit.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
 	for _, code := range spec.SuccessExitCodes {
 		o.SuccessCodes = append(o.SuccessCodes, int(code))
 	}
@@ -29,7 +30,7 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 		}
 		return *n
 	}
-	o.Deadlines = schedd.Deadlines{
+	o.Deadlines = condor.Deadlines{
 		HeldDeadline: seconds(
 			spec.HeldDeadlineSeconds,
 		), IdleDeadline: seconds(spec.IdleDeadlineSeconds), RunDeadline: seconds(spec.RunDeadlineSeconds),
@@ -62,7 +63,7 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 		}
 	}
 	if m := spec.MemoryRetry; m != nil {
-		o.MemoryRetry = &schedd.MemoryRetry{Times: int(m.MaxRetries)}
+		o.MemoryRetry = &submit.MemoryRetry{Times: int(m.MaxRetries)}
 		o.MemoryRetry.Most, err = units("spec.memoryRetry.maxMemory", m.MaxMemory, 1<<20, bytes)
 	}
 	return o, err
@@ -81,7 +82,7 @@ var (
 // units rounds a quantity up to whole units.
 func units(field string, asked resource.Quantity, unit int64, in span) (int64, error) {
 	if vast(asked) {
-		return 0, schedd.Refusal("%s: expected %s, found %s", field, in.words, asked.String())
+		return 0, condor.Refusal("%s: expected %s, found %s", field, in.words, asked.String())
 	}
 	least := resource.MustParse(in.least)
 	if asked.Cmp(least) >= 0 && asked.Cmp(resource.MustParse(in.most)) <= 0 {
@@ -91,7 +92,7 @@ func units(field string, asked resource.Quantity, unit int64, in span) (int64, e
 	if n, whole := asked.AsInt64(); whole && n > 0 && asked.Cmp(least) < 0 {
 		hint = fmt.Sprintf(", which are %d bytes: for MiB write %dMi", n, n)
 	}
-	return 0, schedd.Refusal("%s: expected %s, found %s%s", field, in.words, asked.String(), hint)
+	return 0, condor.Refusal("%s: expected %s, found %s%s", field, in.words, asked.String(), hint)
 }
 
 // vast reports whether a quantity has an exponent with which it takes up to minutes to compare. The CRDs refuse it,
@@ -101,7 +102,7 @@ func vast(asked resource.Quantity) bool { return asked.AsDec().Scale() < -99 }
 // gpus returns a whole number; 0 asks for none.
 func gpus(asked resource.Quantity) (int64, error) {
 	if vast(asked) {
-		return 0, schedd.Refusal(
+		return 0, condor.Refusal(
 			"spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s",
 			asked.String(),
 		)
@@ -109,7 +110,7 @@ func gpus(asked resource.Quantity) (int64, error) {
 	n := asked.Value()
 	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 ||
 		asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
-		return 0, schedd.Refusal(
+		return 0, condor.Refusal(
 			"spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s",
 			asked.String(),
 		)

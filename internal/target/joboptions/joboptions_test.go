@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/joboptions"
 )
 
@@ -58,6 +58,6 @@ func TestQuantitiesThatNoMachineHasAreRefused(t *testing.T) {
 	} {
 		_, err := joboptions.Of(c.spec)
 		require.ErrorContains(t, err, c.words, name)
-		require.Equal(t, schedd.Refused, schedd.KindOf(err), name)
+		require.Equal(t, condor.Refused, condor.KindOf(err), name)
 	}
 }

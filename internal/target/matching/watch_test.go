@@ -14,6 +14,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -94,7 +95,7 @@ func world(t *testing.T, c *fakeCondor, clusters ...int) (*Watch, *ledger.Ledger
 			require.NoError(t, tx.InsertProcs(r, 1))
 			p, err := tx.Proc(r.UID, 1, 0)
 			require.NoError(t, err)
-			p.JobStatus = int(schedd.Idle)
+			p.JobStatus = int(condor.Idle)
 			require.NoError(t, tx.UpdateProc(p))
 		}
 		return nil
@@ -157,7 +158,7 @@ func TestNothingIsSaidOfJobsThatDoNotWait(t *testing.T) {
 	require.NoError(t, l.Write(t.Context(), func(tx *ledger.Tx) error {
 		p, err := tx.Proc("1", 1, 0)
 		require.NoError(t, err)
-		p.JobStatus = int(schedd.Running)
+		p.JobStatus = int(condor.Running)
 		return tx.UpdateProc(p)
 	}))
 	w.Look(t.Context())
@@ -176,7 +177,7 @@ func TestAJobThatIsStartedInVainIsToldAlsoWhileItIsSeenRunning(t *testing.T) {
 	require.NoError(t, l.Write(t.Context(), func(tx *ledger.Tx) error {
 		p, err := tx.Proc("1", 1, 0)
 		require.NoError(t, err)
-		p.JobStatus = int(schedd.Running)
+		p.JobStatus = int(condor.Running)
 		return tx.UpdateProc(p)
 	}))
 	w.Look(t.Context())

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/joboptions"
 )
 
@@ -26,10 +27,10 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	if _, err := metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
 		return invalid(name, fmt.Errorf("namespaceSelector: %w", err))
 	}
-	if err := schedd.CheckImagePatterns(spec.Images); err != nil {
+	if err := submit.CheckImagePatterns(spec.Images); err != nil {
 		return invalid(name, fmt.Errorf("images: %w", err))
 	}
-	if err := schedd.CheckAttributes(spec.Attributes); err != nil {
+	if err := submit.CheckAttributes(spec.Attributes); err != nil {
 		return invalid(name, fmt.Errorf("attributes: %w", err))
 	}
 	if a := spec.Account; a != nil && a.SecretName != "" && !slices.Contains(rules.PoolSecrets, a.SecretName) {
@@ -51,13 +52,13 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 		return invalid(name, err)
 	}
 	if d := spec.Defaults; d != nil && d.Image != "" {
-		if err := schedd.CheckDefaultImage(d.Image, rules.ImageRegistry, rules.AllowImages, spec.Images); err != nil {
+		if err := submit.CheckDefaultImage(d.Image, rules.ImageRegistry, rules.AllowImages, spec.Images); err != nil {
 			return invalid(name, fmt.Errorf("defaults.image: %w", err))
 		}
 	}
 	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
 	if err == nil {
-		err = schedd.CheckDefaults(name, defaults, rules.AllowOptions, slices.Concat(rules.Attributes, spec.Attributes)...)
+		err = submit.CheckDefaults(name, defaults, rules.AllowOptions, slices.Concat(rules.Attributes, spec.Attributes)...)
 	}
 	if err != nil {
 		return invalid(name, fmt.Errorf("defaults: %s", strings.ReplaceAll(err.Error(), "spec.", "defaults.")))
@@ -73,8 +74,8 @@ func invalid(name string, why error) error {
 }
 
 // Defaults returns what a pool adds to an HTCJob in HTCondor's terms.
-func (p Pool) Defaults() (schedd.Defaults, error) {
-	var d schedd.Defaults
+func (p Pool) Defaults() (submit.Defaults, error) {
+	var d submit.Defaults
 	var err error
 	if s := p.Spec.Defaults; s != nil {
 		d.JobOptions, err = joboptions.Of(v1alpha1.HTCJobSpec{
@@ -98,11 +99,11 @@ func (p Pool) Defaults() (schedd.Defaults, error) {
 			},
 		)
 		if err != nil {
-			return d, schedd.Refusal("%s", strings.ReplaceAll(err.Error(), "spec.resources.", "max."))
+			return d, condor.Refusal("%s", strings.ReplaceAll(err.Error(), "spec.resources.", "max."))
 		}
 	}
 	if a := p.Spec.Adjust; a != nil {
-		d.Adjust = schedd.Adjust{CPUs: percent(a.CPUsPercent), Memory: percent(a.MemoryPercent), Disk: percent(a.DiskPercent)}
+		d.Adjust = submit.Adjust{CPUs: percent(a.CPUsPercent), Memory: percent(a.MemoryPercent), Disk: percent(a.DiskPercent)}
 		if a.MemoryExtra != nil && a.MemoryExtra.Sign() > 0 {
 			d.Adjust.MemoryExtra = (a.MemoryExtra.Value() + 1<<20 - 1) >> 20
 		}

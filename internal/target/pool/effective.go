@@ -7,12 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // Effective returns what holds for an attempt that is sent by the pool and asks for so much; nil without a pool. Of the
 // deadline for all of it, it holds the pool's default only: the HTCJob's own may be edited at any time.
-func (p Pool) Effective(asked schedd.Requests) *v1alpha1.Effective {
+func (p Pool) Effective(asked submit.Requests) *v1alpha1.Effective {
 	if p.None() {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -57,13 +58,13 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 	t := backend.Target{Account: p.Account(job), Endpoint: schedd.Endpoint{Collector: wish.Collector, Schedd: wish.Schedd}}
 	if own := p.Spec.Account; own != nil && wish.SecretName != "" {
 		if own.From == v1alpha1.AccountCommon {
-			return t, schedd.Refusal(
+			return t, condor.Refusal(
 				"spec.pool.secretName: HTCPool %s sends all jobs as htcd's own account: leave it out",
 				p.Name,
 			)
 		}
 		if own.SecretName != "" && own.SecretName != wish.SecretName {
-			return t, schedd.Refusal(
+			return t, condor.Refusal(
 				"spec.pool.secretName: HTCPool %s sends all jobs with the Secret %s: leave it out",
 				p.Name,
 				own.SecretName,
@@ -75,7 +76,7 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 		return policy.Target(t)
 	}
 	if wish.Schedd != "" && !slices.Contains(schedds, wish.Schedd) {
-		return t, schedd.Refusal(
+		return t, condor.Refusal(
 			"spec.pool.schedd: HTCPool %s has no schedd %s, but %s: write one of these, or leave it out",
 			p.Name,
 			wish.Schedd,
@@ -83,7 +84,7 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 		)
 	}
 	if wish.Collector != "" && wish.Collector != cmp.Or(p.Spec.Collector, policy.Collector) {
-		return t, schedd.Refusal("spec.pool.collector: it is not the one of HTCPool %s: leave it out", p.Name)
+		return t, condor.Refusal("spec.pool.collector: it is not the one of HTCPool %s: leave it out", p.Name)
 	}
 	t.Endpoint.Collector = p.Spec.Collector
 	if t.Endpoint.Schedd == "" && len(schedds) == 1 {

@@ -14,6 +14,8 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -162,7 +164,7 @@ func TestWherePoolsSendHTCJobs(t *testing.T) {
 		got, err := Pool{"grid", c.pool}.Target(j, policy)
 		if c.words != "" {
 			require.ErrorContains(t, err, c.words, name)
-			require.Equal(t, schedd.Refused, schedd.KindOf(err), name)
+			require.Equal(t, condor.Refused, condor.KindOf(err), name)
 			continue
 		}
 		require.NoError(t, err, name)
@@ -211,12 +213,12 @@ func TestHowLongHTCJobsAreKept(t *testing.T) {
 func TestWhatHoldsIsWrittenAndRead(t *testing.T) {
 	p := Pool{"grid", v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{ActiveDeadlineSeconds: new(int64(9))}}}
 	e := p.Effective(
-		schedd.Requests{
+		submit.Requests{
 			CPUs:      2,
 			Memory:    1536,
 			Disk:      1,
 			Retries:   new(3),
-			Deadlines: schedd.Deadlines{HeldDeadline: 4, RunDeadline: 5},
+			Deadlines: condor.Deadlines{HeldDeadline: 4, RunDeadline: 5},
 		},
 	)
 	text, err := json.Marshal(ReadEffective("grid", Write(e)))
@@ -226,7 +228,7 @@ func TestWhatHoldsIsWrittenAndRead(t *testing.T) {
 		`{"pool": "grid", "resources": {"cpus": "2", "memory": "1536Mi", "disk": "1Ki"}, "retries": 3, "heldDeadlineSeconds": 4, "runDeadlineSeconds": 5, "activeDeadlineSeconds": 9}`,
 		string(text),
 	)
-	require.Nil(t, Pool{}.Effective(schedd.Requests{CPUs: 2}))
+	require.Nil(t, Pool{}.Effective(submit.Requests{CPUs: 2}))
 	require.Nil(t, ReadEffective("", ""))
 	require.Equal(t, &v1alpha1.Effective{Pool: "lost"}, ReadEffective("lost", "{"))
 }

@@ -1,0 +1,111 @@
+package submit
+
+import (
+	"regexp"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
+)
+
+// argumentRE matches what is replaced in an argument: the value of a variable that only this job has, its number, its
+// cluster, and the number of the node.
+var argumentRE = regexp.MustCompile(`\{\{(?:item\.([A-Za-z_][A-Za-z0-9_]*)|proc|cluster|node)\}\}`)
+
+const (
+	maxArgs      = 1000
+	maxArgsBytes = 64 << 10 // Linux takes 128 KiB in one argument, and at least as much in all
+)
+
+// checkArgs refuses arguments that no program could be given, whatever the items are.
+func (d Description) checkArgs() error {
+	if len(d.Args) > maxArgs {
+		return condor.Refusal(
+			"spec.script.args: expected at most %d, found %d: put them into a file that the script reads",
+			maxArgs,
+			len(d.Args),
+		)
+	}
+	for i, arg := range d.Args {
+		if strings.ContainsRune(arg, 0) {
+			return condor.Refusal(
+				"spec.script.args[%d]: found a NUL character, expected none: encode binary data, as base64 for example",
+				i,
+			)
+		}
+	}
+	return d.checkArgsOf("", "")
+}
+
+// checkArgsOf refuses arguments that a job with these variables could not be given. Without a job it is their length
+// alone that counts.
+func (d Description) checkArgsOf(job, variables string) error {
+	if job != "" && !strings.Contains(strings.Join(d.Args, "\n"), "{{item.") {
+		return nil
+	}
+	values := map[string]string{}
+	for line := range strings.Lines(variables) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		values[name] = value
+	}
+	size := 0
+	for i, arg := range d.Args {
+		size += len(arg) + 1
+		for _, m := range argumentRE.FindAllStringSubmatch(arg, -1) {
+			value, there := values[m[1]]
+			if m[1] != "" && job != "" && !there {
+				return condor.Refusal(
+					"spec.script.args[%d]: found %s, and %s has no variable %s: expected one of its items",
+					i,
+					m[0],
+					job,
+					m[1],
+				)
+			}
+			size += len(value)
+		}
+	}
+	if size > maxArgsBytes {
+		return condor.Refusal(
+			"spec.script.args: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			size,
+		)
+	}
+	return nil
+}
+
+// argumentsShell returns the shell's function that runs the script with its arguments, without any the job's number.
+func (d Description) argumentsShell() string {
+	var b strings.Builder
+	b.WriteString("arguments() {\n\trun \"$@\"")
+	if len(d.Args) == 0 {
+		b.WriteString(` "$proc"`)
+	}
+	for _, arg := range d.Args {
+		b.WriteString(" " + shellWord(arg))
+	}
+	b.WriteString("\n}\n")
+	return b.String()
+}
+
+// shellWord returns a text as a word of the wrapper. What is replaced is written as an expansion in double quotes
+// between quoted text, so that nothing in it means anything to the shell.
+func shellWord(text string) string {
+	var b strings.Builder
+	from := 0
+	for _, m := range argumentRE.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(ShellQuote(text[from:m[0]]))
+		switch name := text[m[0]:m[1]]; {
+		case m[2] >= 0:
+			b.WriteString(`"$(item ` + text[m[2]:m[3]] + `)"`)
+		case name == "{{proc}}":
+			b.WriteString(`"$proc"`)
+		case name == "{{node}}":
+			b.WriteString(`"${rank:-0}"`)
+		default:
+			b.WriteString(`"$cluster"`)
+		}
+		from = m[1]
+	}
+	b.WriteString(ShellQuote(text[from:]))
+	return b.String()
+}

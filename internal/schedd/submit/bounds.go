@@ -1,0 +1,176 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
+)
+
+// The schedd, the negotiator, the machines and the tools evaluate what a user has written, as often as they like. What
+// that can take is bounded by three rules: an expression calls only functions whose result is not longer than their
+// arguments; it contains no nested ad, whose attributes could refer to each other; and it is small even with everything
+// in it that it refers to.
+
+// checkBounds refuses a nested ad and a call of any other function, at its place in the text v.
+func checkBounds(v string, x classad.Expr) error {
+	var err error
+	classad.Walk(x, func(x classad.Expr) bool {
+		switch x := x.(type) {
+		case *classad.Record:
+			err = misplaced(v, x.Off, "a nested ad [...]", "an expression without one")
+		case *classad.Call:
+			if !slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }) {
+				err = misplaced(v, x.Off, fmt.Sprintf("the function %.40s", x.Name), "one of "+strings.Join(htcopts.Functions, ", "))
+			}
+		}
+		return err == nil
+	})
+	return err
+}
+
+func misplaced(v string, off int, found, expected string) error {
+	line, column := classad.Position(v, off)
+	return &classad.SyntaxError{Line: line, Column: column, Offset: off, Found: found, Expected: expected}
+}
+
+// maxExpanded is the maximum size of an expression in bytes, with the values of those attributes to which it refers and
+// that other lines set, once for each time that they are referred to.
+const maxExpanded = 64 << 10
+
+// chained refuses a description in which an expression becomes too large that way, or refers to itself.
+func (d Description) chained(options []option) error {
+	key, wrong := tooLong(options)
+	if wrong == nil {
+		return nil
+	}
+	for l, err := range logicalLines(d.Options) {
+		if err != nil {
+			return err
+		}
+		if o, err := l.parse(d.allowances()); err == nil && o.key == key {
+			return l.refuse(0, "%s: %w", strings.TrimPrefix(key, "My."), wrong)
+		}
+	}
+	return condor.Refusal("spec.%s: %w", key, wrong) // requirements; all other fields are numbers and words
+}
+
+// tooLong returns the key of the first such expression, and what is wrong with it.
+func tooLong(options []option) (key string, err error) {
+	c := chain{set: map[string]*link{}}
+	for _, o := range options { // of two lines for one attribute both count: HTCondor joins some of them
+		attribute := attributeOf(o.key)
+		if c.set[attribute] == nil {
+			c.set[attribute] = &link{}
+		}
+		l := c.set[attribute]
+		l.size, l.refs = l.size+len(o.value), append(l.refs, referred(o)...)
+	}
+	for _, o := range options {
+		attribute := attributeOf(o.key)
+		switch size := c.expanded(attribute); {
+		case size == endless:
+			return o.key, errors.New(
+				"found an expression that refers to itself, perhaps by way of what other lines set, expected the value instead of the reference",
+			)
+		case size > maxExpanded:
+			return o.key, fmt.Errorf(
+				"found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones",
+				maxExpanded>>10,
+			)
+		}
+	}
+	return "", nil
+}
+
+// chain has the attributes that lines set, in lower case.
+type chain struct{ set map[string]*link }
+
+// link is the value of one attribute: its size, and the names in it, in lower case, each as often as it is there.
+type link struct {
+	size int
+	refs []string
+
+	expanded int // 0: not known yet
+	open     bool
+}
+
+// endless is the size of what refers to itself.
+const endless = 1 << 30
+
+func (c chain) expanded(attribute string) int {
+	l := c.set[attribute]
+	switch {
+	case l == nil:
+		return 0
+	case l.open:
+		return endless
+	case l.expanded > 0:
+		return l.expanded
+	}
+	l.open = true
+	size := l.size
+	for _, ref := range l.refs {
+		if size = min(size+c.expanded(ref), endless); size == endless {
+			break
+		}
+	}
+	l.open, l.expanded = false, size
+	return size
+}
+
+// referred returns the names to which an expression refers, in lower case, except those in the other ad of a match.
+func referred(o option) []string {
+	x, err := classad.ParseExpr(o.value)
+	if err != nil || !isExpression(o.key) {
+		return nil
+	}
+	var names []string
+	classad.Walk(x, func(x classad.Expr) bool {
+		switch x := x.(type) {
+		case *classad.Ref:
+			if !strings.EqualFold(x.Scope, "target") {
+				names = append(names, strings.ToLower(x.Name))
+			}
+			if x.Scope != "" { // perhaps an attribute, too
+				names = append(names, strings.ToLower(x.Scope))
+			}
+		case *classad.Select:
+			names = append(names, strings.ToLower(x.Name))
+		}
+		return true
+	})
+	return names
+}
+
+// isExpression reports whether the value of a key is an expression and not words. Whatever a site allows in addition is
+// not known here.
+func isExpression(key string) bool {
+	switch key {
+	case "accounting_group", "concurrency_limits", "notification", "transfer_output_files":
+		return false
+	}
+	return strings.HasPrefix(key, "My.") || allowed[key] != nil || htcopts.CustomRequest.MatchString(key)
+}
+
+// attributeOf returns the name of the attribute that a key sets, in lower case.
+func attributeOf(key string) string {
+	if name, is := strings.CutPrefix(key, "My."); is {
+		return strings.ToLower(name)
+	}
+	switch key {
+	case "preferences":
+		return "rank"
+	case "retry_until":
+		return "onexitremove"
+	case "concurrency_limits_expr":
+		return "concurrencylimits"
+	case "priority":
+		return "jobprio"
+	}
+	return strings.ReplaceAll(key, "_", "")
+}

@@ -1,0 +1,59 @@
+package submit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
+)
+
+func TestAJobOfSeveralNodesIsOneOfTheParallelUniverse(t *testing.T) {
+	d := description()
+	d.Nodes, d.Sender = 3, "/usr/bin/htcd"
+	d.JobOptions.CPUs = 4
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.Equal(t, 3, s.Nodes)
+	require.EqualValues(t, 12, s.Requests.CPUs, "on all nodes together")
+	text := textOf(s, FileSubmit)
+	require.True(t, strings.HasPrefix(text, "universe = parallel\nmachine_count = 3\nexecutable = job.sh\n"), text)
+	require.Contains(t, text, "\nrequest_cpus = 4\n")
+	require.Contains(t, text, "\nMy.WantIOProxy = false\nMy.HTCJobUID", "nothing that a user writes comes after it")
+	require.Contains(t, textOf(s, fileJob), multinodeBody)
+
+	plain, err := description().Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(plain, FileSubmit), "universe = vanilla\nexecutable")
+	require.NotContains(t, textOf(plain, FileSubmit), "WantIOProxy")
+}
+
+func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Description)
+		words  string
+	}{
+		"one node":           {func(d *Description) { d.Nodes = 1 }, "spec.nodes: found 1, expected 2 to 256"},
+		"too many":           {func(d *Description) { d.Nodes = 257 }, "spec.nodes: found 257"},
+		"fewer than none":    {func(d *Description) { d.Nodes = -1 }, "spec.nodes: found -1"},
+		"several jobs":       {func(d *Description) { d.Queue = 2 }, "spec.nodes: found 2 jobs, expected 1"},
+		"a factory":          {func(d *Description) { d.Parallelism = 1 }, "parallelism"},
+		"checkpoints":        {func(d *Description) { d.Checkpoint = &Checkpoint{ExitCode: 85, Files: []string{"a"}} }, "checkpoint"},
+		"an interactive":     {func(d *Description) { d.Interactive = 60 }, "interactive"},
+		"one that is kept":   {func(d *Description) { d.KeepOnFailure = 60 }, "keepOnFailure"},
+		"nothing to send":    {func(d *Description) { d.Sender = "" }, "--ship-sender"},
+		"the universe":       {func(d *Description) { d.Options = "machine_count = 5" }, "write spec.nodes"},
+		"a shutdown policy":  {func(d *Description) { d.Options = `+ParallelShutdownPolicy = "WAIT_FOR_ALL"` }, "ParallelShutdownPolicy"},
+		"the schedd's files": {func(d *Description) { d.Options = "+WantIOProxy = true" }, "WantIOProxy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := description()
+			d.Nodes, d.Sender = 2, "/usr/bin/htcd"
+			c.change(&d)
+			_, err := d.Render()
+			require.ErrorContains(t, err, c.words)
+			require.Equal(t, condor.Refused, condor.KindOf(err))
+		})
+	}
+}

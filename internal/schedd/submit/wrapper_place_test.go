@@ -1,0 +1,53 @@
+package submit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheScriptStartsWhereTheJobSays(t *testing.T) {
+	r := receive(t)
+	d := r.description("exit 0\n")
+	d.Workdir, d.WritableRoot = "/opt/model", true
+	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": ""})
+	code, _, stderr := s.run(t)
+	require.Equal(t, 0, code, stderr)
+	arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
+	require.NoError(t, err)
+	require.Contains(t, string(arguments), "--pwd\n/opt/model\n--writable-tmpfs\n")
+	environment, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
+	require.NoError(t, err)
+	require.Contains(t, string(environment), "APPTAINERENV_outpath="+s.dir+"\n")
+}
+
+func TestDirectoriesThatAreDroppedAreTold(t *testing.T) {
+	const told = "htcd: directories are brought back only if spec.outputs names them, and these are dropped:"
+	for shell, argv := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			r := receive(t)
+			d := r.description("mkdir logs plots 'a b' .hidden; echo x >logs/x; echo y >file; ln -s logs link\n")
+			run := func(d Description) string {
+				s := node(t, d, map[string]string{
+					"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "readlink": "",
+				})
+				s.shell = argv
+				require.NoError(t, os.Mkdir(filepath.Join(s.dir, "came"), 0o700))
+				code, _, stderr := s.run(t)
+				require.Equal(t, 0, code, stderr)
+				return stderr
+			}
+			require.Equal(t, told+" logs plots\n", run(d))
+			d.Outputs = []Output{{Path: "logs"}, {Path: "plots"}}
+			require.NotContains(t, run(d), told)
+			d.Outputs, d.Source = nil, "i=0; while [ $i -lt 200 ]; do mkdir d$i; i=$((i+1)); done\n"
+			stderr := run(d)
+			require.True(t, strings.HasSuffix(stderr, " and others\n"), stderr)
+			require.Less(t, len(stderr), 700)
+		})
+	}
+}
