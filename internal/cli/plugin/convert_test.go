@@ -40,7 +40,7 @@ func TestAConversionThatLosesNothingSaysNothingAndSucceeds(t *testing.T) {
 func TestAConversionThatLosesALineNamesItAndFailsWithTheManifestOfTheRest(t *testing.T) {
 	out, told, err := converted(
 		t,
-		"executable = owl.sh\nnotify_user = a@b\nqueue\n",
+		"executable = owl.sh\ngetenv = true\nqueue\n",
 		"--image",
 		"centos",
 		"-o",
@@ -50,7 +50,7 @@ func TestAConversionThatLosesALineNamesItAndFailsWithTheManifestOfTheRest(t *tes
 	)
 	require.Equal(t, Exit{1}, err)
 	require.Empty(t, out)
-	require.Contains(t, told, "owl.sub:2: notify_user = a@b\n    cannot: ")
+	require.Contains(t, told, "owl.sub:2: getenv = true\n    cannot: ")
 	require.FileExists(t, filepath.Join("made", "barn.yaml"))
 }
 
@@ -73,7 +73,7 @@ func TestProgramsThatASubmitFileNamesRunOnlyIfTheyAreAskedFor(t *testing.T) {
 
 func TestASubmitFileThatWouldLoseALineIsNotSubmitted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/true\nnotify_user = a@b\nqueue\n"), 0o600))
+	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/true\ngetenv = true\nqueue\n"), 0o600))
 	var by conversion
 	by.options.Image = "centos"
 	_, _, err := by.manifests("owl.sub", new(bytes.Buffer))

@@ -55,7 +55,7 @@ func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
 }
 
 func TestThePageForUsersListsTheFunctions(t *testing.T) {
-	page, err := os.ReadFile("../../docs/htcjob.md")
+	page, err := os.ReadFile("../../../docs/htcjob.md")
 	require.NoError(t, err)
 	for _, f := range htcopts.Functions {
 		require.Contains(t, string(page), "`"+f+"`")
