@@ -35,7 +35,7 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	usual, err := dryRun(t.Context(), dir)
 	require.NoError(t, err)
 	a := &author{}
-	for i, files := 0, goldens(t, "schedd/testdata/refused.txtar"); i < len(files); i += 2 {
+	for i, files := 0, goldens(t, "schedd/submit/testdata/refused.txtar"); i < len(files); i += 2 {
 		a.hostile = append(a.hostile, string(files[i].Data))
 	}
 	accepted, differ := 0, 0

@@ -96,7 +96,7 @@ func goldens(t *testing.T, file string) []txtar.File {
 func TestEveryAcceptedOptionIsAcceptedByCondorSubmit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	files := goldens(t, "schedd/testdata/htcopts.txtar")
+	files := goldens(t, "schedd/submit/testdata/htcopts.txtar")
 	for i := 0; i < len(files); i += 2 {
 		if strings.HasPrefix(string(files[i+1].Data), "! ") {
 			continue
