@@ -24,7 +24,7 @@ import (
 )
 
 // token is the token of every run that a row writes into a ledger by itself.
-const token = "bench-0123456789abcdef0123456789abcdef"
+const token = "YmVuY2g6IHRoZSB0b2tlbiBvZiBpdHMgb3duIHJ1bnM"
 
 // htcjob returns an HTCJob whose jobs never start.
 func htcjob(name string, procs int) *v1alpha1.HTCJob {
