@@ -165,7 +165,7 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 	}
 }
 
-// expressions are the commands of which condor_submit requires one, as it does of every attribute.
+// expressions are the commands whose values condor_submit refuses unless they are expressions, as it does those of attributes.
 var expressions = []string{"requirements", "rank", "preferences", "retry_until", "concurrency_limits_expr",
 	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove"}
 

@@ -81,11 +81,8 @@ func NeverRan(j condor.Job) bool {
 
 // StopOf returns the stop for which a job was removed, "" if none.
 func StopOf(j condor.Job) string {
-	if j.Outcome().State != condor.OutcomeRemoved {
-		return ""
-	}
 	for stop, reason := range removeReasons {
-		if strings.HasPrefix(j.RemoveReason, reason) {
+		if strings.HasPrefix(j.RemoveReason, reason) && j.Outcome().State == condor.OutcomeRemoved {
 			return stop
 		}
 	}

@@ -2,7 +2,6 @@ package schedd
 
 import (
 	"context"
-	_ "embed"
 	"io"
 	"slices"
 	"strings"

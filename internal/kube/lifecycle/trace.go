@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -24,14 +23,7 @@ func Ended(before, after Traced) bool {
 	return after.settled() && (before.Attempt != after.Attempt || !before.settled())
 }
 
-func (t Traced) settled() bool {
-	awaited := func(kind string, never ...string) bool {
-		c := meta.FindStatusCondition(t.Conditions, kind)
-		return c != nil && c.Status != metav1.ConditionTrue && !slices.Contains(never, c.Reason)
-	}
-	return t.Phase.Terminal() && !awaited(v1alpha1.ConditionOutputFetched, ReasonGivenUp, ReasonIncomplete) &&
-		!awaited(v1alpha1.ConditionOutputsPushed, ReasonNotPushed)
-}
+func (t Traced) settled() bool { return t.Phase.Terminal() && !OwesOutput(t.Conditions) }
 
 // Whole returns the span whose parts these are.
 func Whole(name string, of metav1.Object, t Traced, begun time.Time, parts []traces.Span) traces.Span {

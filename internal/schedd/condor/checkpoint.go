@@ -1,7 +1,6 @@
 package condor
 
 import (
-	_ "embed"
 	"syscall"
 )
 

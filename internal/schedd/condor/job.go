@@ -65,6 +65,7 @@ func UIDConstraint(uid string) string {
 // UIDsConstraint matches the jobs of every run of these HTCJobs.
 func UIDsConstraint(uids ...string) string { return MemberOf(AttrUID, uids) }
 
+// MemberOf matches the jobs of which an attribute is one of these UIDs.
 func MemberOf(attribute string, uids []string) string {
 	quoted := make([]string, len(uids))
 	for i, uid := range uids {

@@ -42,9 +42,10 @@ type line struct {
 	Line
 }
 
-// Place places the nodes of a graph without cycles, of which parents has what comes before each.
+// Place places the nodes of a graph without cycles; parents has, for each node, those that come before it.
 func Place(parents [][]int) ([]Spot, []Line) {
-	g := build(parents, columns(parents))
+	children := childrenOf(parents)
+	g := build(columns(parents, children), children)
 	g.order()
 	g.settle()
 	loose := 0
@@ -71,16 +72,23 @@ func Place(parents [][]int) ([]Spot, []Line) {
 	return spots, lines
 }
 
-// columns are as far to the left as what comes before allows, and for what nothing comes before, next to what comes
-// after.
-func columns(parents [][]int) []int {
-	column, children := make([]int, len(parents)), make([][]int, len(parents))
-	waits := make([]int, len(parents))
-	var ready []int
+// childrenOf returns what comes after each.
+func childrenOf(parents [][]int) [][]int {
+	children := make([][]int, len(parents))
 	for i, before := range parents {
 		for _, p := range before {
 			children[p] = append(children[p], i)
 		}
+	}
+	return children
+}
+
+// columns are as far to the left as what comes before allows, and for what nothing comes before, next to what comes
+// after.
+func columns(parents, children [][]int) []int {
+	column, waits := make([]int, len(parents)), make([]int, len(parents))
+	var ready []int
+	for i, before := range parents {
 		if waits[i] = len(before); waits[i] == 0 {
 			ready = append(ready, i)
 		}
@@ -107,14 +115,10 @@ func columns(parents [][]int) []int {
 }
 
 // build adds what passes columns: one item for all edges of a parent.
-func build(parents [][]int, column []int) *graph {
-	g := &graph{items: make([]item, len(parents))}
-	children := make([][]int, len(parents))
-	for i, before := range parents {
+func build(column []int, children [][]int) *graph {
+	g := &graph{items: make([]item, len(column))}
+	for i := range g.items {
 		g.items[i] = item{height: 1, at: Spot{Column: column[i]}}
-		for _, p := range before {
-			children[p] = append(children[p], i)
-		}
 	}
 	for p, all := range children {
 		slices.SortStableFunc(all, func(a, b int) int { return column[a] - column[b] })

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// irregular is a graph of which each node has up to three parents, mostly of those shortly before it.
+// irregular is a graph in which each node has up to three parents, mostly from those shortly before it.
 func irregular(n int) [][]int {
 	random := rand.New(rand.NewPCG(1, 2))
 	parents := make([][]int, n)
@@ -59,7 +59,7 @@ func abs(x float64) float64 { return max(x, -x) }
 func TestThreeHundredNodesAreReadable(t *testing.T) {
 	parents := irregular(300)
 	drawn(t, parents)
-	g := build(parents, columns(parents))
+	g := build(columns(parents, childrenOf(parents)), childrenOf(parents))
 	before := g.crossings()
 	g.order()
 	require.Less(t, g.crossings(), before/3, "of %d crossings as the nodes are listed", before)
@@ -74,7 +74,7 @@ func TestWhatNeedNotCrossDoesNot(t *testing.T) {
 		"a tree": tree, "pairs in another order": {nil, nil, nil, {2}, {0}, {1}}, "a diamond": {nil, {0}, {0}, {1, 2}},
 	} {
 		drawn(t, parents)
-		g := build(parents, columns(parents))
+		g := build(columns(parents, childrenOf(parents)), childrenOf(parents))
 		g.order()
 		require.Zero(t, g.crossings(), name)
 	}
