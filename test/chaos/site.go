@@ -30,7 +30,7 @@ const kinitSecret = "kinit-secret"
 // alice is the account of the second namespace, and at times that of the common Secret.
 var alice = map[string][]byte{"username": []byte("alice"), "password": []byte(parts.Passwords["alice"])}
 
-// script returns what runs a script: the registry's images are unpacked for htcd's usual account only.
+// script returns what runs a script: in an image of the registry, if it is sent as htcd's usual account.
 func (p Place) script(source string) v1alpha1.Program {
 	if p.Own {
 		return inDirectory(source)

@@ -81,10 +81,12 @@ exit 7
 	b.Eventually(func() bool { return busy() == "" }, busy)
 }
 
-// By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes.
+// By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes. When the schedd gives a
+// claim back and the startd does not answer within 2 s, the startd learns it when it asks, after a third of the last job's lease.
 func nodes(n int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) {
 		job.Spec.Nodes = &n
+		job.Spec.HTCOpts = "job_lease_duration = 60"
 		job.Spec.Resources = &v1alpha1.Resources{Disk: new(resource.MustParse("100Mi"))}
 	}
 }

@@ -110,7 +110,7 @@ func Queue(n int32) func(*v1alpha1.HTCJob) {
 }
 
 // Unpacked gives an HTCJob an image that is a directory on the node. The lab keeps the registry's images unpacked for
-// robot only; for other accounts each job would take seconds.
+// robot and alice only; for other accounts each job would take seconds.
 func Unpacked(job *v1alpha1.HTCJob) {
 	job.Spec.Script.Image, job.Spec.Script.Command = "/opt/image/busybox", "sh"
 }

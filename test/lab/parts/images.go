@@ -15,18 +15,22 @@ import (
 //go:embed apptainer.sh
 var apptainerScript string
 
-// Apptainer puts a wrapper before the real one that keeps unpacked images.
+// Apptainer puts a wrapper before the real one that keeps the unpacked images of robot and alice.
 func Apptainer() error {
 	for _, name := range []string{"apptainer", "singularity"} {
 		if err := os.WriteFile("/usr/local/bin/"+name, []byte(apptainerScript), 0o755); err != nil {
 			return err
 		}
 	}
-	_, err := directory("robot", 0o755, root.UnpackedDir)
-	return err
+	for _, account := range []string{"robot", "alice"} {
+		if _, err := directory(account, 0o755, root.UnpackedDir, account); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// Unpack runs every image of the registry once, so that no job spends its time on it.
+// Unpack runs every image of the registry once as robot, so that no job of htcd's usual account spends its time on it.
 func Unpack(ctx context.Context, w World) error {
 	images, err := os.ReadDir(root.ImagesDir)
 	if errors.Is(err, os.ErrNotExist) {

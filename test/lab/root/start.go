@@ -18,7 +18,7 @@ type Plan struct {
 	// Images are the layer files by image name, seen below ImagesDir.
 	Images map[string]string
 	// Unpacked is a directory of the machine where apptainer keeps unpacked images, by content. It is seen as
-	// UnpackedDir, and belongs to robot.
+	// UnpackedDir, and each account has its own in it.
 	Unpacked string
 	// Writable lists directories seen where they are on the host.
 	Writable []string
