@@ -93,6 +93,18 @@ func TestADAGThatEndedUnnoticedByItsScheddRunsNothingAgain(t *testing.T) {
 	}
 }
 
+// The schedd was killed after it had taken the jobs and before it wrote that into DAGMan's log; some have ended since.
+func TestADAGSendsNoNodeAgainWhoseSubmissionItsLogLacks(t *testing.T) {
+	g := failing(t, "sleep 8")
+	g.submit()
+	g.untilInSpool(`grep -q ^005 flow.dag.nodes.log && [ "$(grep -c ^001 flow.dag.nodes.log)" -ge 3 ]`)
+	outside(t, "kill")
+	g.untilInSpool(`[ $# -eq 0 ]`)
+	g.inSpool(`runuser -u robot -- sed -i '/^000 /,/^\.\.\.$/d' flow.dag.nodes.log`)
+	outside(t, "start")
+	g.endedOnce()
+}
+
 func TestADAGRunsNothingAgainHoweverOftenDAGManIsKilled(t *testing.T) {
 	g := failing(t, "sleep 8")
 	g.submit()

@@ -24,12 +24,6 @@ main() {
 	exit 0
 }
 
-# setting prints what the schedd's configuration has.
-setting() {
-	# shellcheck disable=SC2086 # words of options
-	condor_config_val $subsystem "$1" 2>/dev/null
-}
-
 # alone ends the one that was started before, should it have outlived its schedd, and waits until what it began has ended.
 alone() {
 	if read -r earlier 2>/dev/null <pid && [ "$earlier" != $$ ] && [ "$(readlink "/proc/$earlier/cwd")" = "$(pwd -P)" ]; then

@@ -16,6 +16,12 @@ find_schedd() {
 	export _CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS
 }
 
+# setting prints what the schedd's configuration has.
+setting() {
+	# shellcheck disable=SC2086 # words of options
+	condor_config_val $subsystem "$1" 2>/dev/null
+}
+
 # may_send reports whether the schedd takes jobs that this account sends from here.
 may_send() {
 	for pause in 1 5; do
