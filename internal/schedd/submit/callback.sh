@@ -1,16 +1,22 @@
 
 # call_back tells htcd the return code, within $deadline seconds; or, of a job that HTCondor is about to hold, only what it wrote.
 call_back() {
-	started=$(seconds)
+	seconds
+	started=$now
 	tries=0
 	at=.htcd/
 	equip || return 1
 	keep_stderr >.htcd/stderr 2>/dev/null
 	if [ -n "$held" ]; then
-		event=$(event held "$started-$$" "\"held\":true${node:+,\"node\":$node}$(in_json stderr .htcd/stderr)")
+		type=held
+		data="\"held\":true${node:+,\"node\":$node}"
 	else
-		event=$(event ended "$started-$$" "\"retcode\":$rc${node:+$(of_node)}$(in_json stderr .htcd/stderr)")
+		type=ended
+		data="\"retcode\":$rc"
+		[ -z "$node" ] || of_node
 	fi
+	in_json stderr .htcd/stderr
+	event "$type" "$started-$$"
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
 	if [ -n "$sender" ]; then
@@ -44,7 +50,8 @@ call_back() {
 		# Jobs that end together should not come again together.
 		sleep $((pause + $$ % 3))
 		[ "$pause" -ge 8 ] || pause=$((pause * 2))
-		left=$((started + deadline - $(seconds)))
+		seconds
+		left=$((started + deadline - now))
 	done
 }
 
@@ -56,10 +63,10 @@ keep_stderr() {
 	[ ! -f _condor_stderr ] || tail -c 4096 _condor_stderr
 }
 
-# in_json prints the file $2 as the text $1 of an event, unless there is nothing in it.
+# in_json adds the file $2 to data, as the text $1, unless there is nothing in it.
 in_json() {
-	[ ! -s "$2" ] || printf ',"%s":"%s"' "$1" "$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <"$2" |
-		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')"
+	[ ! -s "$2" ] || data="$data,\"$1\":\"$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <"$2" |
+		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')\""
 }
 
 # tell_start tells htcd once that the job runs. Nobody waits for that, or depends on it.
@@ -68,7 +75,8 @@ tell_start() {
 	equip || return
 	left=10
 	if [ -z "$sender" ]; then
-		event=$(event started "$starts-start" "\"started\":true${node:+,\"node\":$node}")
+		data="\"started\":true${node:+,\"node\":$node}"
+		event started "$starts-start"
 		post
 	else
 		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --started --retcode 0 \
@@ -92,24 +100,27 @@ equip() {
 	return 0 # not all of the node's files are there
 }
 
-# event prints one, of the type $1, with an id that ends in $2 and the data $3 beside the job's names.
+# event sets event to one of the type $1, with an id that ends in $2 and data beside the job's names.
 event() {
-	printf '{"specversion":"1.0","id":"%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.%s","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s",%s}}' \
-		"$jobid" "$2" "$jobid" "$1" "$name" "$namespace" "$jobid" "$3"
+	event="{\"specversion\":\"1.0\",\"id\":\"$jobid-$2\",\"source\":\"/htcd/job/$jobid\",\"type\":\"ch.cern.htc.job.$1\",\"datacontenttype\":\"application/json\","
+	event="$event\"data\":{\"name\":\"$name\",\"namespace\":\"$namespace\",\"jobid\":\"$jobid\",$data}}"
 }
 
-# seconds is the time, or 0 on a node that cannot tell it: then the tries are counted.
+# seconds sets now to those that the node has run, or to 0 on one that cannot tell it: then the tries are counted.
 seconds() {
-	date +%s 2>/dev/null || echo 0
+	now=0
+	IFS=. read -r now _ 2>/dev/null </proc/uptime || :
 }
 
 # post tries once, for at most $left seconds, and sets answer to the HTTP status.
 post() {
 	if command -v curl >/dev/null 2>&1; then
-		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$secret" |
-			curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert "${at}ca"} \
-				--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
-				--output /dev/null --write-out '%{http_code}' "$url")
+		answer=$(curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert "${at}ca"} \
+			--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
+			--output /dev/null --write-out '%{http_code}' "$url" <<-end
+				header = "Authorization: Bearer $secret"
+			end
+		)
 	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
 		answer=$(LC_ALL=C wget --config="${at}wget" --quiet --server-response --tries=1 --timeout="$left" \
 			--max-redirect=0 ${ca:+--ca-certificate="${at}ca"} --header='Content-Type: application/cloudevents+json' --post-data="$event" \

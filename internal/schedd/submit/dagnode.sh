@@ -83,9 +83,9 @@ settle() {
 	}
 }
 
-# of_node prints what the callback of a node has beside that of an HTCJob's job.
+# of_node adds to data what the callback of a node has beside that of an HTCJob's job.
 of_node() {
-	printf ',"node":%d,"exit":%d' "$node" "$end"
+	data="$data,\"node\":$node,\"exit\":$end"
 	in_json results "$out/.htcd-results"
 }
 

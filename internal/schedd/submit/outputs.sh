@@ -148,7 +148,7 @@ move() {
 	[ $# -gt 1 ] || return 0
 	to=$out/${1#.}
 	shift
-	mkdir -p "$to" && mv -f "$@" "$to/"
+	{ [ -d "$to" ] || mkdir -p "$to"; } && mv -f "$@" "$to/"
 }
 
 # take_along moves a directory into $out, under its own path.

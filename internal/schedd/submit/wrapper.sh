@@ -11,14 +11,17 @@
 main() {
 	PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}
 	export PATH
-	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
+	scratch=${_CONDOR_SCRATCH_DIR:-$PWD}
+	cd -P "$scratch" || exit 125
+	home=$PWD
 	cd "$scratch" || exit 125
-	home=$(pwd -P)
 	again=
 	if [ -n "$checkpoint" ] && resume; then
 		again=1
 	else
-		rm -rf .htcd
+		if [ -e .htcd ] || [ -h .htcd ]; then
+			rm -rf .htcd
+		fi
 		mkdir -m 700 .htcd .htcd/job .htcd/work .htcd/new .htcd/held || exit 125
 	fi
 	[ -z "$checkpoint" ] || remember
@@ -44,46 +47,26 @@ main() {
 		IFS= read -r pull_token <.pull-token || :
 		gone="$gone .pull-token"
 	fi
-	# shellcheck disable=SC2086 # names without spaces
-	[ -z "$gone" ] || rm -f $gone
-	[ -z "$credentials" ] || place_credentials
-
+	environment=
+	if [ -f .environment ]; then
+		exec 9<.environment
+		gone="$gone .environment"
+		environment=1
+	fi
 	# So is the sender, which runs outside the container.
 	sender=
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send
 		exec 8<htcd-send
 		[ -z "$nodes" ] || become_node
-		rm -f htcd-send
+		gone="$gone htcd-send"
 		sender=/proc/self/fd/8
 	fi
+	# shellcheck disable=SC2086 # names without spaces
+	[ -z "$gone" ] || rm -f $gone
+	[ -z "$credentials" ] || place_credentials
 
-	cluster=0
-	number=$proc
-	outputs=
-	named=
-	max_output=0
-	starts=0
-	cores=1
-	retry=0
-	on_exit_hold=
-	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
-		while read -r key _ value; do
-			case $key in
-			ClusterId) cluster=$value ;;
-			ProcId) number=$value ;;
-			MaxTransferOutputMB) max_output=$value ;;
-			NumJobStarts) starts=$value ;;
-			CpusProvisioned) cores=$value ;;
-			NumJobCompletions) retry=$value ;;
-			OnExitHold) [ "$value" = false ] || on_exit_hold=1 ;;
-			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
-				named=1
-				outputs=$(printf '%s\n' "$value" | sed 's/[",]/ /g')
-				;;
-			esac
-		done <"$_CONDOR_JOB_AD"
-	fi
+	read_ads
 	jobid=$cluster.$number
 	if [ -n "$tells" ] && [ -n "$url" ] && [ -z "$again" ]; then
 		(tell_start) </dev/null >/dev/null 2>&1 7<&- &
@@ -97,13 +80,15 @@ main() {
 		name_inputs
 		[ -z "$node" ] || enter
 		came=
-		[ -z "$inputs" ] || for stamp in $(stamps); do
+		# Who asks are drop_moved and deliverable.
+		[ -z "$inputs" ] || [ "$moves$max_output" = 0 ] || for stamp in $(stamps); do
 			came="$came $stamp "
 		done
 		[ -z "$archives" ] || unpack
 	fi
 	enclose
-	had=$(directories)
+	directories
+	had=$found
 	[ -z "$checkpoint" ] || place_checkpoint
 	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
@@ -142,6 +127,55 @@ main() {
 	exit "$end"
 }
 
+# read_ads reads what HTCondor says of the job and of its place. A shell may read a file byte by byte, so grep has a first look.
+read_ads() {
+	cluster=0
+	number=$proc
+	outputs=
+	named=
+	max_output=0
+	starts=0
+	cores=1
+	retry=0
+	on_exit_hold=
+	# The machine's ad says which GPUs HTCondor gave this job; where there is none, the environment does.
+	gpus=${_CONDOR_AssignedGPUs:-${CUDA_VISIBLE_DEVICES:-}}
+	[ ! -r "${_CONDOR_MACHINE_AD:-}" ] || gpus=
+	attributes='ClusterId|ProcId|MaxTransferOutputMB|NumJobStarts|CpusProvisioned|NumJobCompletions|OnExitHold|TransferOutput|AssignedG[Pp][Uu][Ss]'
+	while IFS= read -r line; do
+		value=${line#* = }
+		line=${line%% = *}
+		case $line in
+		"${_CONDOR_MACHINE_AD:-}:AssignedG"*) gpus=$value ;;
+		"${_CONDOR_MACHINE_AD:-}:"*) ;;
+		*:ClusterId) cluster=$value ;;
+		*:ProcId) number=$value ;;
+		*:MaxTransferOutputMB) max_output=$value ;;
+		*:NumJobStarts) starts=$value ;;
+		*:CpusProvisioned) cores=$value ;;
+		*:NumJobCompletions) retry=$value ;;
+		*:OnExitHold) [ "$value" = false ] || on_exit_hold=1 ;;
+		*:TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
+			named=1
+			set_outputs "$value"
+			;;
+		esac
+	done <<-end
+		$(LC_ALL=C grep -E "^($attributes) = " "${_CONDOR_JOB_AD:-/dev/null}" "${_CONDOR_MACHINE_AD:-/dev/null}" 2>/dev/null)
+	end
+}
+
+# set_outputs sets outputs to the names in a list of HTCondor's.
+set_outputs() {
+	set -f
+	IFS='",'
+	# shellcheck disable=SC2086 # it is to be split
+	set -- $1
+	unset IFS
+	set +f
+	outputs=$*
+}
+
 # enclose moves what came along to where the script sees it. What it may read of HTCondor's own, it gets as copies.
 enclose() {
 	ticket=
@@ -149,11 +183,13 @@ enclose() {
 	"FILE:$scratch"/*/*) ;;
 	"FILE:$scratch"/*) ticket=${KRB5CCNAME#"FILE:$scratch"/} ;;
 	esac
+	own=script # what a script makes of it is output only where HTCondor's list names it
+	[ -z "$named" ] || [ -n "$declared$node" ] || own=
 	set --
 	for f in ./* ./.[!.]* ./..?*; do
 		[ -e "$f" ] || continue
 		case ${f#./} in
-		.htcd* | .credential-* | .environment | "${0##*/}" | "$ticket" | .*.ad | .*.ad.tmp | .chirp.config | .condor* | _condor* | condor_exec.exe) continue ;;
+		"$own" | .htcd* | .credential-* | .environment | "${0##*/}" | "$ticket" | .*.ad | .*.ad.tmp | .chirp.config | .condor* | _condor* | condor_exec.exe) continue ;;
 		# MOUNT_UNDER_SCRATCH
 		tmp) same_file "$f" /tmp && continue ;;
 		var) same_file "$f/tmp" /var/tmp && continue ;;
@@ -166,6 +202,7 @@ enclose() {
 	done
 	[ $# -eq 0 ] || mv -f "$@" .htcd/job/
 	set --
+	[ ! -f "$own" ] || set -- "$own"
 	for f in .*.ad .chirp.config; do
 		[ ! -f "$f" ] || set -- "$@" "$f"
 	done
@@ -176,6 +213,19 @@ enclose() {
 		cp -p "$@" .htcd/job/
 	fi
 	[ -z "$ticket" ] || show_ticket
+}
+
+# matches reports whether the name $1 is one at which a line of $2, the pattern of a path, begins.
+matches() {
+	while IFS= read -r path; do
+		# shellcheck disable=SC2254 # a pattern
+		case $1 in
+		${path%%/*}) return 0 ;;
+		esac
+	done <<-end
+		$2
+	end
+	return 1
 }
 
 # same_file reports whether two names are of the same file.
@@ -201,24 +251,25 @@ keep_ticket() {
 	done
 }
 
-# directories lists those that the script's directory has, with simple names alone.
+# directories sets found to those that the script's directory has, with simple names alone.
 directories() {
+	found=
 	for f in .htcd/job/*; do
 		case ${f##*/} in
 		*[!A-Za-z0-9._+=@%~-]*) continue ;;
 		esac
-		[ ! -d "$f" ] || [ -h "$f" ] || printf '/%s' "${f##*/}"
+		[ ! -d "$f" ] || [ -h "$f" ] || found=$found/${f##*/}
 	done
-	printf /
+	found=$found/
 }
 
 # tell_dropped says which directories of the script are not brought back, as the job names no outputs.
 tell_dropped() {
 	[ -z "$declared" ] && { [ -n "$node" ] || [ -z "$named" ]; } || return 0
-	has=$(directories)
+	directories
 	IFS=/
 	# shellcheck disable=SC2086 # names of letters
-	set -- $has
+	set -- $found
 	unset IFS
 	dropped=
 	for f; do
@@ -226,14 +277,7 @@ tell_dropped() {
 		case $had in
 		*"/$f/"*) continue ;;
 		esac
-		while IFS= read -r path; do # what later steps pull
-			# shellcheck disable=SC2254 # a pattern
-			case $f in
-			${path%%/*}) continue 2 ;;
-			esac
-		done <<-end
-			${handed:-}
-		end
+		! matches "$f" "${handed:-}" || continue # later steps pull it
 		[ "${#dropped}" -lt 500 ] || {
 			dropped="$dropped and others"
 			break
@@ -273,8 +317,12 @@ end_rest() {
 	esac
 	tries=10
 	while [ "$tries" -gt 0 ]; do
-		# Its status says nothing: it cannot read those of other accounts.
-		rest_of=$(grep -ls "/$seen/\.htcd/" /proc/[0-9]*/mountinfo)
+		set --
+		for process in /proc/[0-9]*; do # of this account
+			[ "$process" = "/proc/$$" ] || ! kill -0 "${process#/proc/}" || set -- "$@" "$process/mountinfo"
+		done
+		rest_of=
+		[ $# -eq 0 ] || rest_of=$(grep -lsF "/$seen/.htcd/" "$@")
 		[ -n "$rest_of" ] || break
 		for process in $rest_of; do
 			process=${process#/proc/}
@@ -334,15 +382,7 @@ is_taken() {
 	else
 		[ -z "$wanted$node" ] && { [ -z "$named" ] || [ -n "$declared" ]; } && [ -d "$1" ] && [ ! -h "$1" ] || return 0
 	fi
-	while IFS= read -r path; do
-		# shellcheck disable=SC2254 # a pattern
-		case $1 in
-		${path%%/*}) return 0 ;;
-		esac
-	done <<-end
-		$paths
-	end
-	return 1
+	matches "$1" "$paths"
 }
 
 # renew makes the directories in .htcd/new anew, all the way down: it moves them aside, and what is in them to new ones of their names.
@@ -526,10 +566,12 @@ run() {
 	[ -z "$writable" ] || set -- --writable-tmpfs "$@"
 	contained --quiet exec --contain --ipc --pid --bind "$scratch/.htcd/job:$scratch" --pwd "${workdir:-$scratch}" "$@" </dev/null 8<&- &
 	child=$!
-	exec 7<&-
+	exec 7<&- 9<&-
 
 	trap 'ended=1; end_script >/dev/null 2>&1 &' TERM INT QUIT
-	[ -z "$ended" ] || end_script >/dev/null 2>&1 &
+	if [ -n "$ended" ]; then
+		end_script >/dev/null 2>&1 &
+	fi
 	wait "$child"
 	rc=$?
 	while kill -0 "$child" 2>/dev/null; do
@@ -589,12 +631,9 @@ contained() {
 	*) prefix=SINGULARITYENV_ ;;
 	esac
 	[ -z "$traceparent" ] || export "${prefix}TRACEPARENT=$traceparent"
-	if [ -f .environment ]; then
-		export_lines <.environment
-		rm -f .environment
-	fi
+	[ -z "$environment" ] || export_lines <&9
 	export_lines <&7
-	exec 7<&-
+	exec 7<&- 9<&-
 	[ -z "$node$workdir" ] || export "${prefix}outpath=$scratch"
 	[ -z "$node" ] || export "${prefix}HTC_RESULTS=$scratch/.htcd-results"
 	export "${prefix}HTC_RETRY=$retry"
@@ -617,19 +656,8 @@ export_lines() {
 	done
 }
 
-# has_gpus reports whether HTCondor gave this job GPUs. The machine's ad says so; where there is none, the environment
-# does, in which 10000 or none stands for none.
+# has_gpus reports whether HTCondor gave this job GPUs. In the environment, 10000 or none stands for none.
 has_gpus() {
-	gpus=
-	if [ -r "${_CONDOR_MACHINE_AD:-}" ]; then
-		while read -r key _ value; do
-			case $key in
-			AssignedG[Pp][Uu][Ss]) gpus=$value ;;
-			esac
-		done <"$_CONDOR_MACHINE_AD"
-	else
-		gpus=${_CONDOR_AssignedGPUs:-${CUDA_VISIBLE_DEVICES:-}}
-	fi
 	case $gpus in
 	'' | '""' | undefined | 10000 | none) return 1 ;;
 	esac
@@ -732,9 +760,11 @@ drop_moved() {
 
 # stamps lists the inputs with their sizes and times, by which HTCondor sees whether they have changed.
 stamps() {
+	set --
 	for file in $inputs; do
-		[ ! -f "$file" ] || stat -L -c '%s/%Y/%n' "$file"
-	done 2>/dev/null
+		[ ! -f "$file" ] || set -- "$@" "$file"
+	done
+	[ $# -eq 0 ] || stat -L -c '%s/%Y/%n' "$@" 2>/dev/null
 }
 
 # sizes lists the sizes of the files that HTCondor will bring back.
