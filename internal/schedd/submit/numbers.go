@@ -61,9 +61,9 @@ func (d Description) queued(submit string) string {
 			ownNumber,
 		)
 	}
-	var urls [][]string
-	if len(d.varying()) > 0 {
-		names, urls = append(names, ownURLs), d.ownURLsOf()
+	urls := d.ownURLsOf()
+	if urls != nil {
+		names = append(names, ownURLs)
 	}
 	if len(names) == 0 {
 		return submit

@@ -69,9 +69,13 @@ func (d Description) checkOwnURLs(landed map[string]string, size int) error {
 	return nil
 }
 
-// ownURLsOf lists, for each proc, the URLs that it alone gets, which have been checked.
+// ownURLsOf lists, for each proc, the URLs that it alone gets, which have been checked; nothing if no proc gets any.
 func (d Description) ownURLsOf() [][]string {
-	all, varying := make([][]string, d.Queue), d.varying()
+	varying := d.varying()
+	if len(varying) == 0 {
+		return nil
+	}
+	all := make([][]string, d.Queue)
 	for proc := range all {
 		own, _ := d.ownInputs(varying, proc)
 		for _, in := range own {
