@@ -217,6 +217,9 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 			sequences,
 		)
 	}
+	if code := w.Status.ExitCode; flow.Ends != nil && (code == nil || *code != *flow.Ends) {
+		t.find(Wrong, "status.exitCode is %v instead of %d", code, *flow.Ends)
+	}
 	var said []string
 	for _, f := range w.Status.Failures {
 		said = append(said, f.Node)
@@ -326,7 +329,7 @@ func (t *workflowTrialOf) unremembered(ad Ad) bool {
 // and htcd, which had begun to remove everything, has removed the job when it ran again.
 func (t *workflowTrialOf) toldOnly(end End, row NodeRow) bool {
 	ads := t.adsOf(row)
-	return t.flow().Policy == v1alpha1.FailureAbort && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil && *row.ExitCode == end.Code &&
+	return t.flow().aborts() && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil && *row.ExitCode == end.Code &&
 		len(ads) == 1 && ads[0].ClusterID == row.Cluster && ads[0].JobStatus == removed &&
 		ads[0].NumJobStarts > 0
 }

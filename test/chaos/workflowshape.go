@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
@@ -31,6 +33,10 @@ type Flow struct {
 	Repeats   int             // DAGs that a rule adds
 	Resumes   bool            // a new attempt goes on from the one before
 	Graph     *v1alpha1.Graph // of nodes with names; there is one sequence
+	Ends      *int32          // the exitCode with which the first step ends everything when a job of it ends with 9
+	Most      int             // with completions: how many sequences may be begun; 0: all are begun
+	Numbered  bool            // a sequence has its number as an item, too
+	Shared    int             // jobs of the first two steps at once; 0: any
 	// Differs has the end of each node, STEP/JOBID or STEP/JOBID/NUMBER, that does not end with 0.
 	Differs map[string]End
 }
@@ -56,6 +62,10 @@ type FlowStep struct {
 	Lines   int               // of the file "ran"
 	Table   bool              // what it pulls from writes the table of its jobs
 	After   v1alpha1.StepName // the step that must only have ended before; empty: none
+	// Files has the variable FILE of each job, of which there are Each; By pairs them with those of Pulls.
+	Files    []string
+	By       string
+	Forgiven string // maxFailures
 }
 
 const finallyStep = "finally"
@@ -115,13 +125,47 @@ func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec 
 		if s.Table {
 			step.ForEach = &v1alpha1.ForEach{ItemsFrom: &v1alpha1.ItemsFrom{Step: s.Pulls, Path: "table.csv"}}
 		}
+		if len(s.Files) > 0 {
+			step.ForEach = &v1alpha1.ForEach{}
+			for _, file := range s.Files {
+				step.ForEach.Items = append(step.ForEach.Items, v1alpha1.Item{"FILE": v1alpha1.ItemValue(file)})
+			}
+		}
+		if s.By != "" {
+			step.Needs = []v1alpha1.Need{{Step: s.Pulls, By: []string{s.By}}}
+		}
+		if s.Forgiven != "" {
+			step.MaxFailures = new(intstr.FromString(s.Forgiven))
+		}
 		if s.After != "" {
 			step.Needs = []v1alpha1.Need{{Step: s.After, Any: true}}
 		}
 		spec.Steps = append(spec.Steps, step)
 	}
+	if f.Ends != nil {
+		spec.Steps[0].AbortExitCodes, spec.Steps[0].AbortReturn = []int32{9}, f.Ends
+	}
+	if f.Most > 0 {
+		spec.Sequences.Count, spec.Sequences.Completions = new(int32(f.Most)), new(int32(f.Succeeded))
+	}
+	if f.Numbered {
+		spec.Sequences.Count = nil
+		for n := range f.Sequences {
+			item := v1alpha1.SequenceItem{"NUMBER": v1alpha1.ItemValue(fmt.Sprint(n))}
+			spec.Sequences.Items = append(spec.Sequences.Items, item)
+		}
+	}
+	if f.Shared > 0 {
+		limit := v1alpha1.SharedLimit{
+			Steps: []v1alpha1.StepName{f.Steps[0].Name, f.Steps[1].Name}, MaxJobs: v1alpha1.StepLimit(f.Shared),
+		}
+		spec.Throttle = &v1alpha1.Throttle{Together: []v1alpha1.SharedLimit{limit}}
+	}
 	return spec
 }
+
+// aborts reports whether a job that fails has all others removed.
+func (f Flow) aborts() bool { return f.Policy == v1alpha1.FailureAbort || f.Ends != nil }
 
 // nodes returns the names of a step's nodes, with the sequence and number of each.
 func (f Flow) nodes(s FlowStep) (all []FlowNode) {
@@ -209,6 +253,42 @@ func resumed(does string) Flow {
 			"third/job_1":  {Futile: true},
 		}
 	}
+	return f
+}
+
+// ended has one job end everything: the workflow ends with that exitCode.
+func ended(with int32, phase v1alpha1.Phase) Flow {
+	return Flow{
+		Sequences: 3, Phase: phase, Ends: &with,
+		Steps: []FlowStep{
+			{Name: "long", Lines: 1, Does: "test $jobid = job_1 && exit 9; sleep 600"},
+			{Name: "next", Lines: 1},
+			{Name: finallyStep, Lines: 1},
+		},
+		Differs: map[string]End{
+			"long/job_0": {Stopped: true}, "long/job_1": {Code: 9}, "long/job_2": {Stopped: true},
+			"next/job_0": {Stopped: true}, "next/job_1": {Stopped: true}, "next/job_2": {Stopped: true},
+		},
+	}
+}
+
+// replaced begins a third sequence in the place of the first.
+func replaced() Flow {
+	return Flow{
+		Sequences: 3, Resumes: true, Most: 4, Repeats: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2,
+		Steps: []FlowStep{
+			{Name: "a", Lines: 1, Does: "test $jobid != job_0 || exit 3"},
+			{Name: "b", Pulls: "a", Lines: 2},
+			{Name: "merge", All: true, Pulls: "b", Several: true, Lines: 5},
+		},
+		Differs: map[string]End{"a/job_0": {Code: 3}, "b/job_0": {Futile: true}},
+	}
+}
+
+// whole is what replaced is when nothing fails.
+func whole() Flow {
+	f := replaced()
+	f.Sequences, f.Repeats, f.Differs, f.Steps[0].Does = 2, 0, nil, ""
 	return f
 }
 
@@ -349,4 +429,68 @@ var WorkflowShapes = []WorkflowShape{
 			{Name: "d", All: true, Pulls: "c", Several: true, Lines: 10},
 		}, Rules: []v1alpha1.Rule{{Step: "b", Metric: "chi2", When: "value > 0", Action: v1alpha1.ActionRepeat, Times: new(int32(1))}}},
 	},
+	{Name: "replaced until enough", Flow: replaced()},
+	{Name: "replaced, then resumed", Flow: replaced(), Edited: new(whole())},
+	{Name: "ended with 0", Flow: ended(0, v1alpha1.PhaseSucceeded)},
+	{Name: "ended with 7", Flow: ended(7, v1alpha1.PhaseFailed)},
+	{Name: "failures forgiven", Flow: Flow{
+		Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2,
+		Steps: []FlowStep{
+			{Name: "make", Lines: 1},
+			{Name: "part", Pulls: "make", Each: 4, Lines: 2, Does: "test $HTCPROCID != 1 || { rm ran; exit 3; }", Forgiven: "25%"},
+			{Name: "merge", Pulls: "part", Several: true, Lines: 7},
+		},
+		Differs: map[string]End{"part/job_0/1": {Code: 3}, "part/job_1/1": {Code: 3}},
+	}},
+	{Name: "paired by a variable", Flow: Flow{
+		Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2,
+		Steps: []FlowStep{
+			{Name: "part", Each: 4, Files: []string{"a", "b", "a", "b"}, Lines: 1},
+			{Name: "merge", Pulls: "part", Several: true, Each: 2, Files: []string{"a", "b"}, By: "FILE", Lines: 3},
+		},
+	}},
+	{Name: "paired by number", Flow: Flow{
+		Sequences: 2, Phase: v1alpha1.PhaseFailed,
+		Steps: []FlowStep{
+			{Name: "first", Each: 3, Lines: 1, Does: "test $HTCPROCID != 1 || exit 3"},
+			{Name: "second", Pulls: "first", Each: 3, By: "HTCPROCID", Lines: 2},
+		},
+		Differs: map[string]End{
+			"first/job_0/1": {Code: 3}, "second/job_0/1": {Futile: true},
+			"first/job_1/1": {Code: 3}, "second/job_1/1": {Futile: true},
+		},
+	}},
+	{Name: "a graph that goes on after failures", Flow: Flow{
+		Sequences: 1, Phase: v1alpha1.PhaseFailed,
+		Steps: []FlowStep{
+			{Name: "fit", Lines: 1, Does: "test $REGION = w || exit 3"},
+			{Name: "tidy", Lines: 1},
+			{Name: "join", Pulls: "tidy", Several: true, Lines: 2},
+		},
+		Graph: &v1alpha1.Graph{
+			Nodes: []v1alpha1.GraphNode{
+				{Name: "west", Step: "fit", Variables: v1alpha1.Item{"REGION": "w"}},
+				{Name: "east", Step: "fit", Variables: v1alpha1.Item{"REGION": "e"}},
+				{Name: "after", Step: "tidy"},
+				{Name: "last", Step: "join", Priority: new(int32(5))},
+				{Name: "never", Step: "join"},
+			},
+			Edges: []v1alpha1.GraphEdge{
+				{
+					Parents: []v1alpha1.NodeName{"west", "east"}, Children: []v1alpha1.NodeName{"after"},
+					Outcome: v1alpha1.OutcomeAny,
+				},
+				{Parents: []v1alpha1.NodeName{"after"}, Children: []v1alpha1.NodeName{"last", "never"}},
+				{Parents: []v1alpha1.NodeName{"east"}, Children: []v1alpha1.NodeName{"never"}},
+			},
+		},
+		Differs: map[string]End{"fit/east": {Code: 3}, "join/never": {Futile: true}},
+	}},
+	{Name: "items and a shared limit", Flow: Flow{
+		Sequences: 3, Numbered: true, Shared: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3,
+		Steps: []FlowStep{
+			{Name: "a", Each: 2, Lines: 1, Does: `test "$NUMBER" = "${jobid#job_}"`},
+			{Name: "b", Pulls: "a", Several: true, Lines: 3},
+		},
+	}},
 }
