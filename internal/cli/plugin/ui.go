@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/cli/ui"
 )
@@ -84,6 +85,7 @@ func (c *cluster) page(cmd *cobra.Command, listener net.Listener, namespaces []s
 		Events: func(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.EventList, error) {
 			return c.core.Events(namespace).List(ctx, o)
 		},
+		Table: c.table,
 	}, listener)
 	if err != nil {
 		return err
@@ -100,6 +102,22 @@ func (c *cluster) page(cmd *cobra.Command, listener net.Listener, namespaces []s
 			fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be opened:", Plain(err.Error()))
 		}
 	})
+}
+
+// table returns what is in a key of a ConfigMap.
+func (c *cluster) table(ctx context.Context, namespace string, of v1alpha1.KeyRef) ([]byte, error) {
+	m, err := c.core.ConfigMaps(namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if text, there := m.BinaryData[of.Key]; there {
+		return text, nil
+	}
+	text, there := m.Data[of.Key]
+	if !there {
+		return nil, fmt.Errorf("the ConfigMap %s has no key %s", of.Name, of.Key)
+	}
+	return []byte(text), nil
 }
 
 // mostNamespaces bounds how many are watched one by one, each by two connections' worth of streams.

@@ -7,10 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/ui/layers"
 	"htc.cern.ch/htcd/internal/kube/graph"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -47,13 +45,9 @@ const (
 	mostSpotLabel         = 18 // characters
 )
 
-// listedNodes are the nodes of spec.graph that stand in the object, if they are few enough.
-func listedNodes(spec v1alpha1.HTCWorkflowSpec, g *graph.Graph) []graph.Node {
+// listedNodes are the nodes of spec.graph, if they are few enough to be drawn.
+func listedNodes(tables map[string][]string, g *graph.Graph) []graph.Node {
 	if !g.Listed() {
-		return nil
-	}
-	_, tables, err := graph.Read(spec, submit.CheckVariable, func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil })
-	if err != nil {
 		return nil
 	}
 	g.Fill(tables)

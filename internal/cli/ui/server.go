@@ -29,6 +29,8 @@ type Options struct {
 	Client     *v1alpha1.Client
 	// Events lists those of a namespace.
 	Events func(ctx context.Context, namespace string, o metav1.ListOptions) (*corev1.EventList, error)
+	// Table returns what is in a key of a ConfigMap.
+	Table func(ctx context.Context, namespace string, of v1alpha1.KeyRef) ([]byte, error)
 	// Output asks output.htc.cern.ch. Its errors are in words for people.
 	Output func(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response, error)
 }
@@ -39,6 +41,7 @@ type Server struct {
 	guard    *guard
 	listener net.Listener
 	store    *store
+	listings listings
 	boot     string // tells pages of an earlier Server
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
@@ -136,7 +137,7 @@ func (t timeline) Words() string {
 	return text
 }
 
-// attemptIn the status is what is known of the newest attempt without htcd's ledger.
+// attemptOf is what the status tells of the newest attempt, without htcd's ledger.
 func attemptOf(job *v1alpha1.HTCJob) aggregate.Attempt {
 	s := job.Status
 	a := aggregate.Attempt{
@@ -145,15 +146,8 @@ func attemptOf(job *v1alpha1.HTCJob) aggregate.Attempt {
 		), Schedd: s.Schedd, Cluster: int(s.ClusterID), Created: job.CreationTimestamp.Time, Jobs: job.Jobs(),
 		Idle: int(s.Idle), Running: int(s.Running), Held: int(s.Held), Done: int(s.Succeeded), Failed: int(s.Failed),
 	}
-	if s.StartTime != nil {
-		a.Submitted = s.StartTime.Time
-	}
-	if s.StartedAt != nil {
-		a.Started = s.StartedAt.Time
-	}
-	if s.CompletionTime != nil {
-		a.Ended = s.CompletionTime.Time
-	}
+	m := lifecycle.MomentsOf(a.Created, s)
+	a.Submitted, a.Started, a.Finished, a.Ended = m.Sent, m.Started, m.Finished, m.Known
 	return a
 }
 

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
@@ -301,7 +302,13 @@ func TestTheNodesOfAGraphAreDrawnWithTheirEdges(t *testing.T) {
 	}
 	g, err := graph.New(spec)
 	require.NoError(t, err)
-	nodes := listedNodes(spec, g)
+	w := &v1alpha1.HTCWorkflow{Spec: spec}
+	s := &Server{o: Options{Table: func(context.Context, string, v1alpha1.KeyRef) ([]byte, error) {
+		return []byte("parents,children\n" + string(name) + ",c\n"), nil
+	}}}
+	tables, err := s.tables(t.Context(), w)
+	require.NoError(t, err)
+	nodes := listedNodes(tables, g)
 	require.Len(t, nodes, 3)
 	states := map[string]aggregate.NodeState{"a": aggregate.NodeFailed}
 	d := drawNodes(ref{workflows, "ns", "w"}, g, nodes, states, "c")
@@ -315,10 +322,28 @@ func TestTheNodesOfAGraphAreDrawnWithTheirEdges(t *testing.T) {
 		require.Equal(t, l.To == "2", l.Near, "an edge of the node that is shown")
 		require.Equal(t, l.To == "2", l.Weak)
 	}
-	spec.Graph.EdgesFrom = []v1alpha1.ItemsFrom{{ConfigMapKeyRef: v1alpha1.KeyRef{Name: "t", Key: "k"}}}
-	g, err = graph.New(spec)
+	require.Empty(t, gridOfSequences(ref{workflows, "ns", "w"}, g, workflowFacts{flow: w, attempt: 1}, 1).Cells)
+
+	// With a table of edges, which is read once in an attempt.
+	w.Spec.Graph.EdgesFrom = []v1alpha1.ItemsFrom{{ConfigMapKeyRef: v1alpha1.KeyRef{Name: "t", Key: "k"}}}
+	w.Status.Attempt = 1
+	for range 2 {
+		g, err = graph.New(w.Spec)
+		require.NoError(t, err)
+		tables, err = s.tables(t.Context(), w)
+		require.NoError(t, err)
+		nodes = listedNodes(tables, g)
+		require.Len(t, nodes, 3)
+		require.Equal(t, []int{1}, nodes[2].Parents)
+		s.o.Table = func(context.Context, string, v1alpha1.KeyRef) ([]byte, error) { return nil, errors.New("forbidden") }
+	}
+	w.Status.Attempt = 2
+	_, err = s.tables(t.Context(), w)
+	require.EqualError(t, err, "the nodes are not drawn: forbidden")
+	w.Status.Nodes.Total = graph.MostDrawn + 2
+	tables, err = s.tables(t.Context(), w)
 	require.NoError(t, err)
-	require.Empty(t, listedNodes(spec, g), "tables are not read")
+	require.Empty(t, tables)
 }
 
 func TestSequencesAreRowsOfTheirSteps(t *testing.T) {

@@ -62,6 +62,7 @@ type workflowFacts struct {
 	failed  []aggregate.Node
 	nodes   []aggregate.Node // of the step, and of that sequence
 	files   map[string][]aggregate.File
+	tables  map[string][]string // of spec.graph
 	sorry   []string
 }
 
@@ -94,6 +95,8 @@ func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Valu
 	}
 	var err error
 	f.events, err = s.events(ctx, r, f.flow)
+	ask(err)
+	f.tables, err = s.tables(ctx, f.flow)
 	ask(err)
 	header, err := lines(ctx, s, r, "log/nodes", url.Values{"attempt": {strconv.Itoa(f.attempt)}}, f.take)
 	ask(err)
@@ -162,7 +165,7 @@ func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	}
 	drawn := draw(r, g, s.Steps)
 	v.Graph = &drawn
-	if nodes := listedNodes(w.Spec, g); nodes != nil {
+	if nodes := listedNodes(f.tables, g); nodes != nil {
 		listed := drawNodes(r, g, nodes, f.states, f.node)
 		v.Listed = &listed
 	}
@@ -225,7 +228,7 @@ func factsOfWorkflow(w *v1alpha1.HTCWorkflow) []fact {
 	)
 }
 
-// gridOfSequences has a row for each sequence, with a cell for each step that runs in it.
+// gridOfSequences has a row for each sequence, with a cell for each step that runs in it. A graph that lists its nodes has none.
 func gridOfSequences(r ref, g *graph.Graph, f workflowFacts, total int) grid {
 	link := linkTo(r) + "?attempt=" + strconv.Itoa(f.attempt)
 	gr := grid{From: f.from, Total: total, Link: link + "&from=" + strconv.Itoa(f.from)}
@@ -234,7 +237,7 @@ func gridOfSequences(r ref, g *graph.Graph, f workflowFacts, total int) grid {
 			gr.Columns = append(gr.Columns, string(s.Name))
 		}
 	}
-	if len(gr.Columns) == 0 || f.attempt == 0 {
+	if len(gr.Columns) == 0 || f.attempt == 0 || g.Listed() {
 		return grid{}
 	}
 	rows := mostCells / len(gr.Columns)

@@ -48,12 +48,22 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	return b.String()
 }
 
-// mostDrawn is how many nodes of spec.graph are drawn one by one.
-const mostDrawn = 1000
+// MostDrawn is how many nodes of spec.graph are drawn one by one, if they depend on each other in mostLines ways at most.
+const (
+	MostDrawn = 1000
+	mostLines = 20_000
+)
 
 // Drawn returns the nodes of spec.graph, if they have been read and are so few that each can be drawn.
 func (g *Graph) Drawn() []Node {
-	if n := len(g.parents); n == 0 || n > mostDrawn {
+	if n := len(g.parents); n == 0 || n > MostDrawn {
+		return nil
+	}
+	lines := 0
+	for i := range g.parents {
+		lines += len(g.parents[i]) + len(g.loose[i])
+	}
+	if lines > mostLines {
 		return nil
 	}
 	return g.listed()

@@ -95,10 +95,7 @@ func (c current) Events(before, after v1alpha1.HTCJobStatus) []lifecycle.Event {
 }
 
 func (c current) Trace(before, after v1alpha1.HTCJobStatus, handed reconciler.Handed) *traces.Trace {
-	of := func(s v1alpha1.HTCJobStatus) lifecycle.Traced {
-		return lifecycle.Traced{Phase: s.Phase, Attempt: s.Attempt, Conditions: s.Conditions}
-	}
-	if c.s.Run == nil || !lifecycle.Ended(of(before), of(after)) {
+	if c.s.Run == nil || !lifecycle.Ended(lifecycle.TracedOf(before), lifecycle.TracedOf(after)) {
 		return nil
 	}
 	return lifecycle.TraceOf(c.s, after, handed[c.s.Run.Attempt])

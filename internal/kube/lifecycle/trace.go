@@ -18,6 +18,17 @@ type Traced struct {
 	Conditions []metav1.Condition
 }
 
+// TracedOf returns what it needs of either kind's.
+func TracedOf[S v1alpha1.HTCJobStatus | v1alpha1.HTCWorkflowStatus](status S) Traced {
+	switch s := any(status).(type) {
+	case v1alpha1.HTCJobStatus:
+		return Traced{s.Phase, s.Attempt, s.Conditions}
+	case v1alpha1.HTCWorkflowStatus:
+		return Traced{s.Phase, s.Attempt, s.Conditions}
+	}
+	return Traced{}
+}
+
 // Ended reports whether an attempt has ended between two statuses, with its output and its artifacts.
 func Ended(before, after Traced) bool {
 	return after.settled() && (before.Attempt != after.Attempt || !before.settled())
@@ -44,7 +55,7 @@ func Whole(name string, of metav1.Object, t Traced, begun time.Time, parts []tra
 
 // TraceOf returns where the time of an attempt went that has ended.
 func TraceOf(s Situation, status v1alpha1.HTCJobStatus, handed time.Time) *traces.Trace {
-	run, t := s.Run, Traced{status.Phase, status.Attempt, status.Conditions}
+	run, t := s.Run, TracedOf(status)
 	m := MomentsOfRun(*run, handed)
 	if run.Attempt == 1 {
 		m.Created, m.Begun = s.Job.CreationTimestamp.Time, run.Created

@@ -114,13 +114,11 @@ func (c current) Events(before, after v1alpha1.HTCWorkflowStatus) []lifecycle.Ev
 }
 
 func (c current) Trace(before, after v1alpha1.HTCWorkflowStatus, handed reconciler.Handed) *traces.Trace {
-	of := func(s v1alpha1.HTCWorkflowStatus) lifecycle.Traced {
-		return lifecycle.Traced{Phase: s.Phase, Attempt: s.Attempt, Conditions: s.Conditions}
-	}
-	if len(c.s.DAGs) == 0 || !lifecycle.Ended(of(before), of(after)) {
+	of := lifecycle.TracedOf(after)
+	if len(c.s.DAGs) == 0 || !lifecycle.Ended(lifecycle.TracedOf(before), of) {
 		return nil
 	}
-	return traceOf(c.s, of(after), handed)
+	return traceOf(c.s, of, handed)
 }
 
 func (c current) Expiry() (at time.Time, why string) {
