@@ -179,9 +179,6 @@ spec:
 	text, err := mine.Lab.Run(t.Context(), "htcd", "logs", "secret", "-f", "--kubeconfig", anna)
 	require.NoError(t, err)
 	require.Equal(t, "what only we may read\n", text)
-	described, err := mine.Lab.Run(t.Context(), "kubectl", "--kubeconfig", anna, "describe", "htcjob", "secret")
-	require.NoError(t, err)
-	require.Regexp(t, `(?s)Events:\n.*Submitted`, described)
 
 	again, err := mine.Lab.Run(t.Context(), "htcd", "submit", "-f", file, "--kubeconfig", anna)
 	require.NoError(t, err)

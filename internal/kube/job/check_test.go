@@ -87,11 +87,11 @@ func TestThatAJobJustSentIsSeenWaitingIsWrittenWithWhatFollows(t *testing.T) {
 	w.apply(htcjob("quick"))
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("quick").Status.Phase)
 	require.Equal(t, 1, w.writes)
-	w.clock = w.clock.Add(betweenSights / 2)
+	w.clock = w.clock.Add(betweenDetails / 2)
 	w.crosscheck()
 	require.Zero(t, w.job("quick").Status.Idle, "that HTCondor shows it waiting can wait")
 	require.Equal(t, 1, w.writes)
-	w.later(betweenSights)
+	w.later(betweenDetails)
 	require.EqualValues(t, 1, w.job("quick").Status.Idle, "but not forever")
 	require.Equal(t, 2, w.writes)
 }

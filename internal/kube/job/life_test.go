@@ -361,7 +361,6 @@ func TestEveryTransitionIsToldOnceHoweverManyJobsItConcerns(t *testing.T) {
 	w.later(reconciler.BetweenWrites)
 	w.crosscheck()
 	require.Equal(t, []string{
-		"Normal Submitted: cluster 1 with 500 jobs is at schedd schedd.test",
 		"Warning Held: 500 jobs are held; 1.0: via condor_hold (by user alice) (hold code 1/0)",
 		"Normal Released: no job is held any more: 0 idle, 500 running",
 		"Warning JobFailed: 50 of 500 jobs failed so far; 1.1: exit code 1",

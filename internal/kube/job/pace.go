@@ -14,8 +14,11 @@ import (
 // How long after one write of a status the next one waits, so that more is written with it: every watcher gets the
 // whole object with every write. What a phase, a condition or a message says never waits.
 const (
-	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
-	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
+	// That HTCondor has jobs in its queue, and what it says of their executions: the phase says the former, and what
+	// comes next, or the output, follows the latter closely.
+	betweenDetails = 30 * time.Second
+	// From when a job said that it starts: one that has ended by then is never written as running.
+	untilRuns = 500 * time.Millisecond
 )
 
 // mayWait returns how long after the write before a change of the status may come.
@@ -23,28 +26,17 @@ func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {
 	switch {
 	case before.Phase.Terminal() && !lifecycle.OwesOutput(before.Conditions): // nothing more is expected
 		return 0
-	case onlySeen(before, after):
-		return betweenSights
+	case onlyDetails(before, after):
+		return betweenDetails
 	case onlyCounts(before, after):
 		return reconciler.BetweenWrites
-	case before.Phase.Terminal() && lifecycle.OwesOutput(after.Conditions) && onlyDetails(before, after):
-		return betweenEnds
 	}
 	return 0
 }
 
 // onlyChecked reports whether two statuses differ only in when HTCondor was last asked.
 func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
-	if before.LastChecked == nil || after.LastChecked == nil {
-		return false
-	}
 	before.LastChecked = after.LastChecked
-	return equality.Semantic.DeepEqual(before, after)
-}
-
-// onlySeen reports whether two statuses differ only in that HTCondor shows jobs waiting that were just sent.
-func onlySeen(before, after v1alpha1.HTCJobStatus) bool {
-	before.Idle, before.LastChecked, before.User = after.Idle, after.LastChecked, after.User
 	return equality.Semantic.DeepEqual(before, after)
 }
 
@@ -60,15 +52,16 @@ func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// onlyDetails reports whether two statuses differ only in what HTCondor has told about the jobs' executions.
+// onlyDetails reports whether two statuses differ only in that HTCondor shows jobs waiting that were just sent, and in
+// what it has told about the jobs' executions.
 func onlyDetails(before, after v1alpha1.HTCJobStatus) bool {
 	before.StartedAt, before.Duration, before.Usage = after.StartedAt, after.Duration, after.Usage
-	before.User, before.LastChecked = after.User, after.LastChecked
+	before.Idle, before.User, before.LastChecked = after.Idle, after.User, after.LastChecked
 	return equality.Semantic.DeepEqual(before, after)
 }
 
 // checkedAgain reports whether the time of the last check is all that would change, and is not worth a write.
 func checkedAgain(before, after v1alpha1.HTCJobStatus) bool {
-	return onlyChecked(before, after) &&
-		(after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks)
+	return onlyChecked(before, after) && (after.Phase.Terminal() || before.LastChecked != nil &&
+		after.LastChecked != nil && after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks)
 }

@@ -64,10 +64,12 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if over || !callback.Started && (c.admission.Awaited(run.Pool) || run.Factory > 0 && c.toldMany(key, run.Factory)) {
 		c.checks.AddAfter(run.UID, reconciler.FirstRetry)
 	}
-	// Counts are written once a second; more syncs in between would be useless.
-	if over {
+	switch {
+	case over:
 		c.Ended.Add(key)
-	} else {
+	case callback.Started:
+		c.Changed.AddAfter(key, untilRuns)
+	default: // counts are written once a second; more syncs in between would be useless
 		c.Counted(key)
 	}
 	return nil

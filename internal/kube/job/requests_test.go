@@ -16,14 +16,13 @@ func TestAnHTCJobTakesAFewRequestsToTheAPI(t *testing.T) {
 		runs time.Duration // until its end
 		most int
 	}{
-		"a quick one: finalizer; sent, ended, fetched; two Events":      {0, 6},
-		"a slow one: finalizer; sent, runs, ended, fetched; two Events": {time.Minute, 7},
+		"a quick one: finalizer; sent, ended, fetched":      {0, 4},
+		"a slow one: finalizer; sent, runs, ended, fetched": {time.Minute, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithOutput(t)
 			w.apply(htcjob("one"))
 			w.schedd.Run(1, 0)
-			w.clock = w.clock.Add(-reconciler.BetweenWrites) // that tells lets pass
 			require.NoError(t, w.tells("one", 0, notify.Callback{Started: true}))
 			if c.runs > 0 {
 				w.later(c.runs)

@@ -241,18 +241,13 @@ func (c *Controller) recordCluster(
 		run.Submitted = c.Now()
 	}
 	c.admission.Sent(run.Pool, submit.Sends(run.Procs, run.Factory), run.Submitted)
-	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
+	_, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
 		if !run.Restored || run.Factory > 0 {
 			return nil
 		}
 		return recallParts(tx, job, run)
 	})
-	if err != nil {
-		return err
-	}
-	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s",
-		run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
-	return nil
+	return err
 }
 
 // refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec

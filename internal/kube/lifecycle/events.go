@@ -147,9 +147,9 @@ type Event struct {
 	Reason, Message string
 }
 
-// Events returns what happened between two statuses: one event for each kind of change, however many jobs changed. The
-// event that jobs were sent is created where their submission is recorded. That they run is none: the phase and the
-// times say so, and each event is a request.
+// Events returns what happened between two statuses: one event for each kind of change, however many jobs changed. That
+// jobs were sent, run and have succeeded is none: conditions say so in the same words, with their times, and each event
+// is a request.
 func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
@@ -199,7 +199,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		return append(events, lastWords(before, after, s)...)
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
-	case after.Phase == v1alpha1.PhaseHeld, reason == "", reason == string(v1alpha1.PhaseRunning):
+	case after.Phase == v1alpha1.PhaseHeld, reason == "", reason == string(v1alpha1.PhaseRunning), reason == string(v1alpha1.PhaseSucceeded):
 		// Reported above, or nothing to report.
 		if after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again {
 			tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))

@@ -83,7 +83,7 @@ func (r *Reconciler[O, S, K]) SyncObject(ctx context.Context, key string, object
 
 // How long the first status of an object waits, and one that a submission under way would make look interrupted:
 // usually its jobs' ids are known by then.
-const firstWrite = 5 * time.Second
+const firstWrite = 10 * time.Second
 
 // untilKnown returns how long to wait for that.
 func (r *Reconciler[O, S, K]) untilKnown(key string, step Step) time.Duration {
