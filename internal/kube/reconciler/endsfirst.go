@@ -29,8 +29,8 @@ func (r *Reconciler[O, S, K]) Counted(key string) {
 	r.Changed.AddAfter(key, r.Memory.UntilWrite(key, r.o.Now(), BetweenWrites))
 }
 
-// endsFirst returns when no end waits for its status, it has waited long enough, or ctx has ended.
+// endsFirst returns when no end waits for its status or is being written, it has waited long enough, or ctx has ended.
 func (r *Reconciler[O, S, K]) endsFirst(ctx context.Context) {
-	none := func(context.Context) (bool, error) { return r.Ended.Len() == 0, nil }
+	none := func(context.Context) (bool, error) { return r.Ended.Len() == 0 && r.ending.Load() == 0, nil }
 	_ = wait.PollUntilContextTimeout(ctx, betweenLooks, mostYielded, true, none) // one way or the other, it goes on
 }

@@ -24,5 +24,7 @@ func TestASubmissionWaitsForEndsToBeToldButNotForever(t *testing.T) {
 		require.Equal(t, mostYielded, took())
 		time.AfterFunc(4*betweenLooks+betweenLooks/2, func() { r.Ended.Get() })
 		require.Equal(t, 5*betweenLooks, took())
+		r.ending.Add(1)
+		require.Equal(t, mostYielded, took(), "its status is being written")
 	})
 }

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -123,6 +124,7 @@ type Reconciler[O Object, S, K any] struct {
 	Orphans *orphans.Guard
 	o       Options[O, S]
 	actors  [Classes]*fairqueue.Pool[sending.Line]
+	ending  atomic.Int32      // how many ends are being written
 	syncing keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an object
 }
 

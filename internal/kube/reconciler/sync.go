@@ -20,6 +20,8 @@ func (r *Reconciler[O, S, K]) SyncOne(ctx context.Context, key string) {
 
 // SyncEnded is SyncOne for an object that has ended.
 func (r *Reconciler[O, S, K]) SyncEnded(ctx context.Context, key string) {
+	r.ending.Add(1)
+	defer r.ending.Add(-1)
 	r.syncFrom(ctx, r.Ended, key)
 }
 
