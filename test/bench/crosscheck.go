@@ -48,15 +48,16 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	return d, clusters, nil
 }
 
-// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, a minute earlier. The
-// floor is one condor_q for all of them between two passes.
+// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, 15 seconds earlier. It asks
+// for what has changed in the minute before that one, too, so for up to 3 %. The floor is one condor_q for all of them
+// between two passes.
 func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	d, _, err := p.known(ctx, n, "60s")
+	d, _, err := p.known(ctx, n, "15s")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	for range 2 { // for these all procs are new: each asks for the changes since a minute before the one before
+	for range 5 { // for these all procs are new: each asks for the changes since a minute before the one before
 		if _, err := d.pass(ctx, d.passed()); err != nil {
 			return nil, err
 		}
@@ -69,8 +70,8 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 		return nil, err
 	}
 	var ours, floor []time.Duration
-	done := d.profile("crosscheck", 240)
-	for turn := range 4 {
+	done := d.profile("crosscheck", 45)
+	for turn := range 3 {
 		if _, err := p.as(ctx, "admin", "", nil, "condor_hold", "-constraint", fmt.Sprintf("ProcId == %d", turn)); err != nil {
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 		return nil, err
 	}
 	return []figure{
-		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "0.2x", note: "median of 4"},
+		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "0.2x", note: "median of 3"},
 		{
 			what: "memory growth",
 			ours: (most - before) / 1e6,

@@ -117,6 +117,11 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 // inQueue puts a cluster into the schedd's queue for each HTCJob, with the tag of its first attempt and without files,
 // and returns their ids.
 func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int) ([]int, error) {
+	return p.inQueueAs(ctx, jobs, procs, "executable = /bin/true\ntransfer_executable = false\nrequirements = false\n")
+}
+
+// inQueueAs is inQueue for jobs that are described by these lines.
+func (p *place) inQueueAs(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int, lines string) ([]int, error) {
 	ids := make([]int, len(jobs))
 	dir, err := p.dir("robot", "queue")
 	if err != nil {
@@ -129,8 +134,8 @@ func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int)
 	// The schedd answers nobody while it takes a large one.
 	err = inParallel(len(jobs), max(1, min(4, 40_000/procs)), func(i int) error {
 		tag := condor.Tag{UID: string(jobs[i].UID), Attempt: 1, Namespace: jobs[i].Namespace, Name: jobs[i].Name}
-		text := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nrequirements = false\n"+
-			"+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n", tag.UID, tag.Namespace, tag.Name, procs)
+		text := lines + fmt.Sprintf("+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n",
+			tag.UID, tag.Namespace, tag.Name, procs)
 		file := filepath.Join(dir, fmt.Sprintf("%d.sub", i))
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err

@@ -132,6 +132,7 @@ var rows = []row{
 	{"memory", 10_000, true, memory},
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},
+	{"states", 8, false, states},
 	{"burst", 2000, true, burst},
 	{"requests", 200, true, requests},
 	{"output", 1000, true, outputs},
