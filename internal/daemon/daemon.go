@@ -321,6 +321,7 @@ func (d *daemon) quarantine(why error) error {
 // still running for a schedd, the next one omits it, so that none waits for another.
 func (d *daemon) crosscheck(ctx context.Context, synced func() bool, l *loop) error {
 	pass := func(name string, ask func(context.Context) error) {
+		defer giveBackPages() // at rest, nothing follows
 		began := time.Now()
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn().Err(err).Msg("the cross-check was interrupted; what it did not reach is unchanged")
