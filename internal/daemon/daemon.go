@@ -39,6 +39,8 @@ type daemon struct {
 	counts *metrics.Metrics
 	fence  *fence // nil without leader election
 
+	sameLedger bool // it is as the last htcd has closed it: none was put back
+
 	labelling sync.Mutex
 }
 

@@ -79,7 +79,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 				rise()
 				close(begun)
 				d.log.Info().Str("identity", identity).Msg("leading")
-				worked <- work(ctx)
+				worked <- d.sealed(ctx, identity, work)
 			},
 			OnStoppedLeading: func() {},
 		},

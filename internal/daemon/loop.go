@@ -175,6 +175,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Shared: l.asked, Site: site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
 		Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares, Pools: l.pools, Ledger: book,
 		Credentials: l.credentials, Matching: l.matching, Now: time.Now, FullCrosscheck: d.o.FullCrosscheck,
+		SameLedger: d.sameLedger,
 	}
 	if d.o.Traces != "" {
 		l.traces = traces.New(d.o.Traces, d.o.Version, d.counts.Traced, d.log.With().Str("component", "traces").Logger())

@@ -127,6 +127,32 @@ func TestAnOlderLedgerForgetsNeitherASuspensionNorAnEdit(t *testing.T) {
 	o.gone()
 }
 
+// No older ledger was put back, so a status that knows more was edited.
+func TestAnEndedStatusThatIsEditedWhileNoHtcdRunsIsNotBelieved(t *testing.T) {
+	o := begin(t)
+	htcd := o.part("htcd")
+	o.Script("edited", "echo first\n")
+	before := o.Fetched("edited").Status
+	o.do(htcd.Stop)
+	_, err := o.Jobs.Patch(
+		t.Context(),
+		"edited",
+		types.MergePatchType,
+		[]byte(`{"status":{"attempt":99,"phase":"Failed","failed":1,"succeeded":0,"jobid":["1.0"]}}`),
+		metav1.PatchOptions{},
+		"status",
+	)
+	require.NoError(t, err)
+	o.do(htcd.Start)
+	job := o.Until("edited", "told as before", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 1 })
+	require.Equal(t, before.Phase, job.Status.Phase)
+	require.Equal(t, before.JobID, job.Status.JobID)
+	o.Script("edited", "echo second\n")
+	again := o.Until("edited", "sent again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt != 1 })
+	require.EqualValues(t, 2, again.Status.Attempt)
+	o.gone()
+}
+
 func (o outage) merge(name, patch string) {
 	o.T.Helper()
 	_, err := o.Jobs.Patch(o.T.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})

@@ -355,3 +355,27 @@ func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
 		})
 	}
 }
+
+func TestAnEndedHTCJobsStatusThatIsEditedWhileNoHtcdRunsIsNotBelieved(t *testing.T) {
+	for name, attempt := range map[string]int32{"attempts that never were": 99, "another end": 1} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			w.completes(1)
+			job := w.job("one").DeepCopy()
+			told := job.Status
+			job.Status.Attempt, job.Status.ClusterID, job.Status.Succeeded, job.Status.Phase = attempt, 7, 0, v1alpha1.PhaseFailed
+			require.NoError(t, w.store.Update(job))
+			w.SameLedger = true
+			w.restart()
+			w.settle()
+			w.later(time.Minute)
+			require.EqualValues(t, 1, w.job("one").Status.Attempt)
+			require.Equal(t, told.Phase, w.job("one").Status.Phase)
+			require.Equal(t, told.JobID, w.job("one").Status.JobID)
+			w.annotate("one", v1alpha1.RerunAnnotation, "again")
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}

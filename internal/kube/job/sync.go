@@ -248,7 +248,7 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 		s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
 	// A deletion drops the rows before it lets go of the object.
 	agreed := c.Memory.Of(key).Agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
-	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
+	switch word := lifecycle.Whose(job.Status, s.Run, agreed || c.SameLedger && s.Run != nil, c.began); {
 	case word == lifecycle.StatusWord:
 		s.Run = nil // as if that attempt had been lost
 	case word == lifecycle.HTCondorsWord:

@@ -32,6 +32,7 @@ type Common struct {
 	Traced      func(traces.Trace) // takes the traces of what has ended, without blocking; nil: nobody wants them
 	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	FullCrosscheck time.Duration
+	SameLedger     bool // the ledger is as the last htcd has closed it: none was put back
 }
 
 // Chooses returns what chooses the HTCPools of objects.

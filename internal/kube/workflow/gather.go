@@ -7,6 +7,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -74,7 +75,24 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 		s.Measured = known.Kind.measured
 	}
 	s.Released = w.DeletionTimestamp != nil && known.Released == w.ResourceVersion
+	c.believe(&s, known.Agreed == w.UID)
 	return s, nil
+}
+
+// believe drops what a status says that was edited by hand, except for the conditions, which are set anew. agreed: see
+// lifecycle.Whose.
+func (c *Controller) believe(s *Situation, agreed bool) {
+	w := s.Workflow
+	key, newest := w.Namespace+"/"+w.Name, s.newest()
+	switch {
+	case !s.lost() && !agreed:
+		c.Memory.Change(key, func(r *reconciler.Record[remembered]) { r.Agreed = w.UID })
+	case s.lost() && newest != nil && newest.Run.State != ledger.Intent && (agreed || c.SameLedger):
+		c.Log.Warn().Str("workflow", key).Int32("attempt", w.Status.Attempt).
+			Msg("the status tells of DAGs that there never were; the ledger's stand")
+		s.Workflow = w.DeepCopy()
+		s.Workflow.Status = v1alpha1.HTCWorkflowStatus{Phase: v1alpha1.PhasePending, Conditions: w.Status.Conditions}
+	}
 }
 
 // Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, and its number; 0 is the

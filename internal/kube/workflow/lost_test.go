@@ -34,6 +34,30 @@ func TestWhatALostDAGWaitsForStandsInACondition(t *testing.T) {
 	require.Equal(t, "no answer", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Message)
 }
 
+func TestAnEndedWorkflowsStatusThatIsEditedIsNotBelieved(t *testing.T) {
+	for name, restarts := range map[string]bool{"while no htcd runs": true, "while one runs": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(oneStep("flow"))
+			w.ends(1)
+			flow := w.flow("flow").DeepCopy()
+			told := flow.Status
+			require.Equal(t, v1alpha1.PhaseSucceeded, told.Phase)
+			flow.Status.Attempt, flow.Status.JobID, flow.Status.Phase = 99, []string{"7.0"}, v1alpha1.PhaseFailed
+			require.NoError(t, w.store.Update(flow))
+			if w.SameLedger = restarts; restarts {
+				w.restart()
+			}
+			w.all()
+			w.wait()
+			require.EqualValues(t, 1, w.flow("flow").Status.Attempt)
+			require.Equal(t, told.Phase, w.flow("flow").Status.Phase)
+			require.Equal(t, told.JobID, w.flow("flow").Status.JobID)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
 func TestADAGIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
 	w := newWorld(t)
 	before := w.apply(newWorkflow("flow")).Status
