@@ -112,6 +112,9 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 		return err
 	}
 	c.checks.Add(adopted.UID)
+	if adopted.Restored {
+		c.fetcher.TakeUpAgain() // jobs of earlier attempts may wait in the queue
+	}
 	return nil
 }
 

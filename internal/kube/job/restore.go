@@ -123,8 +123,6 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	if !run.Confirmed {
 		c.checks.Add(run.UID)
 	}
-	if run.State == ledger.Removed {
-		c.fetcher.TakeUpAgain() // output of jobs that ended before the suspension may wait in the queue
-	}
+	c.fetcher.TakeUpAgain() // jobs that ended before a suspension, or of earlier attempts, may wait in the queue
 	return nil
 }

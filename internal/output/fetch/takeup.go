@@ -13,7 +13,8 @@ import (
 
 // TakeUp handles jobs that wait in the queue with their output and that nothing else handles: those recorded as fetched
 // leave the queue, because htcd ended between the two steps; and of a suspended run restored from its object, output of
-// jobs that had ended before is fetched. It asks until this has succeeded once, and again after TakeUpAgain.
+// jobs that had ended before is fetched. Those of attempts before a restored one, which the ledger has lost, leave the
+// queue, too. It asks until this has succeeded once, and again after TakeUpAgain.
 func (f *Fetcher) TakeUp(ctx context.Context) error {
 	if f.Store.Root == "" || f.takenUp.Swap(true) {
 		return nil
@@ -77,6 +78,32 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 		if these := waiting[runKey{run.Cluster, run.UID, run.Attempt}]; len(these) > 0 {
 			err = errors.Join(err, f.takeUpRun(ctx, run, these))
 		}
+	}
+	return errors.Join(err, f.releaseForgotten(ctx, g.Runs, waiting))
+}
+
+// releaseForgotten lets jobs leave the queue of attempts that the ledger has lost and that come before one that was
+// restored.
+func (f *Fetcher) releaseForgotten(ctx context.Context, runs []ledger.Run, waiting map[runKey][]condor.Job) (err error) {
+	known, restored := map[runKey]bool{}, map[string]ledger.Run{}
+	for _, run := range runs {
+		known[runKey{uid: run.UID, attempt: run.Attempt}] = true
+		if run.Restored && run.Attempt > restored[run.UID].Attempt {
+			restored[run.UID] = run
+		}
+	}
+	for key, jobs := range waiting {
+		run, is := restored[key.uid]
+		if !is || key.attempt >= run.Attempt || known[runKey{uid: key.uid, attempt: key.attempt}] {
+			continue
+		}
+		run.Attempt, run.Cluster, run.Sent = key.attempt, key.cluster, ""
+		var procs []int
+		for _, j := range jobs {
+			procs = append(procs, j.Proc)
+		}
+		slices.Sort(procs)
+		err = errors.Join(err, f.release(ctx, run, procs))
 	}
 	return err
 }

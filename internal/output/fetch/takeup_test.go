@@ -1,11 +1,13 @@
 package fetch
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 // htcd was killed after it had recorded that the output of these jobs is here, and before it let them leave the queue.
@@ -29,4 +31,33 @@ func TestTheJobsOfANamespaceWhoseCredentialsAreBrokenDoNotKeepThoseOfOthersInThe
 		}
 	}
 	require.Len(t, w.unreleased.take("broken/hers"), 1, "what is left to be released is remembered once")
+}
+
+func TestJobsOfAttemptsThatTheLedgerHasLostLeaveTheQueue(t *testing.T) {
+	for name, restored := range map[string]bool{"before a restored one": true, "before one that it knows": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			run := w.completed("one", 2)
+			lost := condor.Tag{UID: run.UID, Attempt: run.Attempt}
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns(run.UID) }))
+			run.Attempt, run.Cluster, run.Restored = 2, 7, restored
+			for proc := range 2 {
+				w.schedd.Put(condor.Job{Cluster: 7, Proc: proc, Tag: condor.Tag{UID: run.UID, Attempt: 2}})
+			}
+			w.schedd.Complete(7, -1, 0)
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
+				return errors.Join(tx.InsertRun(run), tx.InsertProcs(run, 2))
+			}))
+			require.NoError(t, w.TakeUp(t.Context()))
+			left := map[condor.Tag]int{}
+			for _, j := range w.schedd.Jobs() {
+				left[condor.Tag{UID: j.Tag.UID, Attempt: j.Tag.Attempt}]++
+			}
+			want := map[condor.Tag]int{lost: 2, {UID: run.UID, Attempt: 2}: 2}
+			if restored {
+				delete(want, lost)
+			}
+			require.Equal(t, want, left)
+		})
+	}
 }
