@@ -311,6 +311,14 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 			if strings.EqualFold(word, "ALL_NODES") {
 				nodes = b.d.Nodes
 			}
+			if s.Command == "ABORT-DAG-ON" {
+				nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *dagfile.Node) bool {
+					return n.Abort == nil || n.Abort.Place != s.Place || n.Done || n.Noop && n.Kind == dagfile.Job
+				})
+				if len(nodes) == 0 {
+					b.tell(s, Line{Verdict: Moot, Words: "it is that of no node which runs: of several for one DAGMan follows the last"})
+				}
+			}
 			for _, n := range nodes {
 				b.tell(s, settingLines[s.Command](n))
 			}

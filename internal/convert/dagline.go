@@ -22,10 +22,10 @@ var dagVerdicts = map[string]Line{
 	"DOT":                {Verdict: Moot, Words: "htcd graph NAME draws the workflow"},
 	"NODE_STATUS_FILE":   {Verdict: Moot, Words: "htcd nodes NAME lists the nodes"},
 	"JOBSTATE_LOG":       {Verdict: Moot, Words: "htcd nodes NAME lists the nodes, and Events say what happened"},
-	"WEAK": {Verdict: Cannot, Words: "a step waits for the success of those that it needs",
-		Instead: "leave the edge out, or name the parent's step in alwaysSucceed"},
-	"TOLERANCE": {Verdict: Cannot, Words: "a step has no number of failures that count as success",
-		Instead: "alwaysSucceed counts all failures of a step as success"},
+	"WEAK": {Verdict: Cannot, Words: "the edge is converted as one without WEAK",
+		Instead: "outcome: Any in needs of the step, or of the edge in graph"},
+	"TOLERANCE": {Verdict: Cannot, Words: "a number of failures that are forgiven is said of a step, for all its jobs",
+		Instead: "maxFailures of the step, or alwaysSucceed"},
 	"PRE_SKIP": {Verdict: Cannot, Words: "there is no PRE script whose exit code could skip the job",
 		Instead: "let the script of the step end with 0 where nothing is to be done"},
 	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
@@ -76,12 +76,13 @@ func nodeLine(n *dagfile.Node, step string) Line {
 	case n.Kind == dagfile.Subdag:
 		return Line{Verdict: Cannot, Words: n.Submit +
 			" is not here, and the steps of a workflow are known when it is applied",
-			Instead: "convert that file when it has been made, as a workflow of its own"}
+			Instead: "convert that file when it has been made, as a workflow of its own, or a step with forEach.itemsFrom of " +
+				"a table that a step before writes"}
 	case n.Noop:
 		return Line{Verdict: Taken, Words: "nothing runs; what comes after it needs what is before it"}
 	case n.Kind == dagfile.Final && step == "":
 		return Line{Verdict: Cannot, Words: "only the workflow has a step that runs whatever has happened, not a " +
-			"DAG in it", Instead: "a step of its own after the others"}
+			"DAG in it", Instead: "a step that needs the others with outcome: Any"}
 	}
 	if n.Kind == dagfile.Final {
 		return Line{Verdict: Taken, Words: step + ": it does not change whether the workflow has succeeded, while DAGMan " +

@@ -90,8 +90,12 @@ type Node struct {
 // Job is what $(JOB) stands for: the node's name in its own DAG.
 func (n *Node) Job() string { return n.Name[n.prefix:] }
 
-// Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too.
-type Abort struct{ Code, Return int }
+// Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too. Of several for one
+// node DAGMan follows the last.
+type Abort struct {
+	Place
+	Code, Return int
+}
 
 // Var is a variable of a node's submit description, or with a name that begins with "My." an attribute of its jobs.
 type Var struct {

@@ -41,7 +41,7 @@ func show(d *DAG, err error) string {
 			{n.Done, "done"},
 			{n.Retries > 0, fmt.Sprintf("retries %d", n.Retries)},
 			{n.UnlessExit != 0, fmt.Sprintf("unless %d", n.UnlessExit)},
-			{n.Abort != nil, fmt.Sprintf("abort %v", n.Abort)},
+			{n.Abort != nil, abortOf(n)},
 			{n.Priority != 0, fmt.Sprintf("priority %d", n.Priority)},
 			{n.Category != "", "category " + n.Category},
 		} {
@@ -74,6 +74,13 @@ func show(d *DAG, err error) string {
 	}
 	sort.Strings(limits)
 	return b.String() + strings.Join(limits, "")
+}
+
+func abortOf(n *Node) string {
+	if n.Abort == nil {
+		return ""
+	}
+	return fmt.Sprintf("abort &{%d %d}", n.Abort.Code, n.Abort.Return)
 }
 
 func TestGraphs(t *testing.T) {

@@ -167,6 +167,7 @@ func checked(command, name string, w *words) error {
 }
 
 func abort(w *words) (a Abort, err error) {
+	a.Place = w.at
 	if a.Code, err = w.number("the exit code", math.MinInt32, math.MaxInt32); err != nil {
 		return a, err
 	}

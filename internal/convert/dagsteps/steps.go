@@ -173,9 +173,9 @@ func class(n *dagfile.Node) string {
 		vars = append(vars, fmt.Sprint(strings.ToLower(v.Name), v.Append))
 	}
 	slices.Sort(vars)
-	var abort dagfile.Abort
+	var abort [2]int
 	if n.Abort != nil {
-		abort = *n.Abort
+		abort = [2]int{n.Abort.Code, n.Abort.Return}
 	}
 	return fmt.Sprintf("%q %q %p %d %d %d %v %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, abort,
 		n.Priority, n.Category, vars)
