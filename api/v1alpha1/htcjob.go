@@ -278,7 +278,8 @@ type HTCJobSpec struct {
 	Priority *int32 `json:"priority,omitempty"`
 
 	// Interactive, while true, has each job's container wait for people instead of running the script, until
-	// activeDeadlineSeconds have passed, an hour when absent. It has failed then, reason Interactive.
+	// activeDeadlineSeconds have passed, an hour when absent. It has failed then, reason Interactive. It has succeeded when somebody has
+	// ended the wait before, as by htcd exec NAME -- pkill sleep.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
 

@@ -280,7 +280,8 @@ type StepJob struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
 	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed when its
-	// time is over, reason Interactive.
+	// time is over, reason Interactive. It has succeeded when somebody has ended the wait before, as by
+	// htcd exec NAME --step STEP -- pkill sleep.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
 

@@ -252,10 +252,12 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.ErrorContains(t, err, "there is no container to run anything in")
 
 	// A node of a workflow.
-	flowIn(
+	flow := flowIn(
 		b,
 		"flow",
-		"  steps: [{name: look, job: {interactive: true, script: {image: centos, command: bash, source: \"false\"}}}]",
+		"  interactive: true\n  steps:\n"+
+			"  - {name: look, job: {script: {image: centos, command: bash, source: \"false\"}}}\n"+
+			"  - {name: after, pull: [{from: look, path: left}], job: {script: {image: centos, command: bash, source: \"false\"}}}\n",
 	)
 	b.Eventually(func() bool {
 		out, err = b.Lab.Run(
@@ -276,6 +278,19 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	}, func() string { return fmt.Sprint(out, err) })
 	require.Equal(t, "1\n", out, "the container waits, and the script has not run")
 	b.Event("flow", "runs a command in the container of job")
+
+	// Its wait is ended, and the next one begins where it has left off.
+	for _, step := range [][2]string{{"look", "echo mine > left"}, {"after", "cat left > seen"}} {
+		b.Eventually(func() bool {
+			out, err = b.Lab.Run(
+				t.Context(), "htcd", "exec", "wf/flow", "-n", b.Namespace, "--step", step[0], "--", "sh", "-c", step[1]+`; kill $(grep -lx sleep /proc/[0-9]*/comm | tr -dc "0-9\n")`,
+			)
+			return err == nil || strings.Contains(err.Error(), "has ended") // with the connection that has asked for it
+		}, func() string { return fmt.Sprint(step[0], out, err) })
+	}
+	ended := flow.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, ended.Status.Phase, "%+v", ended.Status)
+	require.Equal(t, "mine\n", flow.output(ended, "after/job_0", "seen"))
 
 	_, err = b.Lab.Run(t.Context(), "htcd", "exec", "over", "-n", b.Namespace, "--", "id")
 	require.Regexp(t, `status 1: htcd: job [0-9]+\.0 has ended: there is no container to run anything in$`, err.Error())

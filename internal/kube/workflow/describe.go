@@ -364,7 +364,7 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
 	job.Spec.Checkpoint = work.Checkpoint
 	job.Spec.Deadlines = work.Deadlines
-	job.Spec.Interactive, job.Spec.KeepOnFailure = work.Interactive, work.KeepOnFailure
+	job.Spec.Interactive, job.Spec.KeepOnFailure = w.Spec.Interactive || work.Interactive, work.KeepOnFailure
 	job.Spec.ActiveDeadlineSeconds = cmp.Or(work.ActiveDeadlineSeconds, w.Spec.ActiveDeadlineSeconds)
 	job.Spec.Inputs, job.Spec.Credentials = work.Inputs, work.Credentials
 	job.Spec.Retries, job.Spec.Priority = step.Retries, step.Priority

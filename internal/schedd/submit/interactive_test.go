@@ -49,6 +49,35 @@ func TestAnInteractiveJobRunsNoScriptAndEndsBySignal(t *testing.T) {
 	}
 }
 
+func TestAnInteractiveJobWhoseWaitSomebodyEndsHasSucceeded(t *testing.T) {
+	for name, shell := range shells(t) {
+		t.Run(name, func(t *testing.T) {
+			to := receive(t)
+			d := description()
+			d.Interactive, d.CallbackURL, d.JobOptions.SuccessCodes = 3600, to.URL, []int{7, 8}
+			tools := map[string]string{
+				"apptainer": fakeApptainer, "sh": "", "curl": "",
+				"sleep": "#!/bin/sh\necho mine >left\nkill -TERM $$\n",
+			}
+			s := node(t, d, tools)
+			s.shell = shell
+			code, _, errs := s.run(t)
+			require.Equal(t, 7, code, errs)
+			require.FileExists(t, filepath.Join(s.dir, "left"))
+			require.Len(t, to.events, 1, errs)
+
+			// HTCondor asks the wrapper, which asks the container.
+			d.CallbackURL = ""
+			tools["sleep"] = "#!/bin/sh\nkill -TERM $PPID\nwhile :; do :; done\n"
+			s = node(t, d, tools)
+			s.shell = shell
+			cmd := s.command()
+			require.Error(t, cmd.Run())
+			require.Equal(t, condor.InteractiveSignal, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal())
+		})
+	}
+}
+
 func TestAnInteractiveJobWithoutAContainerIsNoEndOfItsTime(t *testing.T) {
 	d := description()
 	d.Interactive = 3600

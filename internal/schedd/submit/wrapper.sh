@@ -93,6 +93,11 @@ main() {
 	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
 	[ "${rank:-0}" = 0 ] || stay
+	# Somebody has ended the wait with kill, and so says that the work is done.
+	if [ -n "$interactive" ] && [ -z "$ended" ] && [ "$rc" -eq 143 ]; then
+		interactive=
+		rc=${successes%% *}
+	fi
 	missing=
 	saving=
 	if [ "$rc" = "$checkpoint" ] && save; then
