@@ -111,9 +111,9 @@ func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs sc
 	return f.Schedd.Transfer(ctx, id, procs, dir)
 }
 
-func (f fencedSchedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+func (f fencedSchedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (bool, error) {
 	if err := f.fence.check(); err != nil {
-		return err
+		return false, err
 	}
 	return f.Schedd.Release(ctx, id, procs)
 }

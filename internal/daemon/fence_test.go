@@ -33,7 +33,10 @@ func TestALeaderThatIsNotSureOfItsLeaseChangesAndRecordsNothing(t *testing.T) {
 		},
 		scheddtest.Remove:   func() error { return fencedPool.Remove(t.Context(), schedd.Identity{}, "ClusterId =?= 1", "") },
 		scheddtest.Transfer: func() error { return fencedPool.Transfer(t.Context(), schedd.Identity{}, schedd.Procs{}, t.TempDir()) },
-		scheddtest.Release:  func() error { return fencedPool.Release(t.Context(), schedd.Identity{}, schedd.Procs{}) },
+		scheddtest.Release: func() error {
+			_, err := fencedPool.Release(t.Context(), schedd.Identity{}, schedd.Procs{})
+			return err
+		},
 	}
 	for name, do := range change {
 		_ = do()

@@ -195,13 +195,12 @@ var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)
 
 // Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for
 // this, but not for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an
-// error if there are none.
-func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
+// error if there are none; found is false then, and for jobs of another account.
+func (c *Client) Release(ctx context.Context, id Identity, procs Procs) (found bool, err error) {
 	if procs.Factory {
-		return c.Remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
+		return true, c.Remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
 	}
-	_, err := c.edit(ctx, id, procs.Constraint(), condor.AttrFetched, "true")
-	return err
+	return c.edit(ctx, id, procs.Constraint(), condor.AttrFetched, "true")
 }
 
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit

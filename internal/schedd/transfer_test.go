@@ -101,13 +101,17 @@ func TestRelease(t *testing.T) {
 		long,
 		map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`},
 	)
-	require.NoError(t, client.Release(t.Context(), Identity{}, procs))
+	found, err := client.Release(t.Context(), Identity{}, procs)
+	require.NoError(t, err)
+	require.True(t, found)
 	client = tools(
 		t,
 		long,
 		map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`},
 	)
-	require.NoError(t, client.Release(t.Context(), Identity{}, procs), "it has left already")
+	found, err = client.Release(t.Context(), Identity{}, procs)
+	require.NoError(t, err, "it has left already")
+	require.False(t, found)
 	client = tools(
 		t,
 		long,
@@ -115,7 +119,8 @@ func TestRelease(t *testing.T) {
 			"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`,
 		},
 	)
-	require.Equal(t, condor.Credentials, condor.KindOf(client.Release(t.Context(), Identity{}, procs)))
+	_, err = client.Release(t.Context(), Identity{}, procs)
+	require.Equal(t, condor.Credentials, condor.KindOf(err))
 
 	dead := filepath.Join(t.TempDir(), "dead")
 	client = tools(
@@ -126,12 +131,8 @@ func TestRelease(t *testing.T) {
 touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`,
 		},
 	)
-	require.Equal(
-		t,
-		condor.Unreachable,
-		condor.KindOf(client.Release(t.Context(), Identity{}, procs)),
-		"the schedd died while it was asked",
-	)
+	_, err = client.Release(t.Context(), Identity{}, procs)
+	require.Equal(t, condor.Unreachable, condor.KindOf(err), "the schedd died while it was asked")
 }
 
 func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {

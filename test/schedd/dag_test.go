@@ -58,7 +58,8 @@ func (g *graph) submit() {
 	g.t.Cleanup(func() {
 		ctx := context.WithoutCancel(g.t.Context())
 		require.NoError(g.t, g.Remove(ctx, g.id, g.dag.Tag.Constraint(), "the test is over"))
-		require.NoError(g.t, g.Release(ctx, g.id, g.procs()))
+		_, err := g.Release(ctx, g.id, g.procs())
+		require.NoError(g.t, err)
 	})
 }
 
@@ -195,7 +196,9 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(3), "events.root"), "it was pulled")
 	require.FileExists(t, filepath.Join(dir, submit.DAGDir(3), condor.Stdout))
 
-	require.NoError(t, g.Release(t.Context(), g.id, g.procs()))
+	found, err := g.Release(t.Context(), g.id, g.procs())
+	require.NoError(t, err)
+	require.True(t, found)
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 
@@ -372,7 +375,9 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 	}
 	require.Equal(t, "done\n", read(t, g.fetch(), submit.DAGDir(0), "result"))
 	require.Len(t, g.received(), 1)
-	require.NoError(t, g.Release(t.Context(), g.id, g.procs()))
+	found, err := g.Release(t.Context(), g.id, g.procs())
+	require.NoError(t, err)
+	require.True(t, found)
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 

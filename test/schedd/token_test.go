@@ -85,7 +85,9 @@ func served(t *testing.T, text string) {
 	written, err := os.ReadFile(filepath.Join(out, condor.Stdout))
 	require.NoError(t, err)
 	require.Equal(t, "mine\n", string(written))
-	require.NoError(t, b.Release(t.Context(), b.id, procs))
+	found, err := b.Release(t.Context(), b.id, procs)
+	require.NoError(t, err)
+	require.True(t, found)
 	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "enough"))
 	require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
@@ -124,7 +126,7 @@ func refused(t *testing.T, text, says string) {
 		"queue":    func() error { return b.Queue(t.Context(), b.id, "false", none) },
 		"history":  func() error { return b.History(t.Context(), b.id, "false", schedd.HistoryBounds{Limit: 1}, none) },
 		"remove":   func() error { return b.Remove(t.Context(), b.id, "false", "") },
-		"release":  func() error { return b.Release(t.Context(), b.id, procs) },
+		"release":  func() error { _, err := b.Release(t.Context(), b.id, procs); return err },
 		"transfer": func() error { return b.Transfer(t.Context(), b.id, procs, t.TempDir()) },
 		"account":  func() error { _, err := b.Account(t.Context(), b.id); return err },
 	} {

@@ -98,7 +98,7 @@ func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.P
 	return p.at[id.Endpoint].Transfer(ctx, id, procs, dir)
 }
 
-func (p *pools) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+func (p *pools) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (bool, error) {
 	return p.at[id.Endpoint].Release(ctx, id, procs)
 }
 

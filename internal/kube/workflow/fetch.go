@@ -305,14 +305,19 @@ func dagJob(run ledger.Run) schedd.Procs {
 	}
 }
 
-// release lets DAGMan's job leave the queue. It is no error if it has.
+// release lets DAGMan's job leave the queue. It is no error if it has; it is one if it cannot, as the account has become
+// another one since its output was fetched.
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
-	err := c.eachSender(
-		ctx,
-		backend.TargetOf(run),
-		func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, dagJob(run)) },
-	)
-	if err != nil {
+	found := false
+	err := c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
+		is, err := c.Schedd.Release(ctx, id, dagJob(run))
+		found = found || is
+		return err
+	})
+	if err == nil && !found {
+		err = c.missing(ctx, run)
+	}
+	if err != nil && !errors.Is(err, errGone) {
 		return fmt.Errorf("let a fetched DAG leave the queue: %w", err)
 	}
 	return nil

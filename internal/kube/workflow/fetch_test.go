@@ -63,3 +63,23 @@ func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
 	w.later(time.Minute)
 	require.Equal(t, ledger.GivenUp, w.fetched("flow", 1))
 }
+
+func TestADAGStaysFetchableUntilItsOwnAccountLetsItGo(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Fail(scheddtest.Release, scheddtest.Fault{Err: errors.New("no answer")})
+	w.ends(1)
+	owner := w.schedd.Jobs()[0].Owner
+	w.schedd.Edit(1, 0, func(j *condor.Job) { j.Owner = "another" }) // the Secret has another account
+	w.restart()
+	w.later(time.Minute)
+	require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
+	_, message := w.says("flow", v1alpha1.ConditionOutputFetched)
+	require.Contains(t, message, "of the account another")
+
+	w.schedd.Edit(1, 0, func(j *condor.Job) { j.Owner = owner })
+	w.restart()
+	w.later(time.Minute)
+	require.Empty(t, w.schedd.Jobs())
+	require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
+}

@@ -87,7 +87,8 @@ func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []
 			continue
 		}
 		procs := schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true}
-		if err := c.eachSender(ctx, t, func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, procs) }); err != nil {
+		err := c.eachSender(ctx, t, func(id schedd.Identity) error { _, err := c.Schedd.Release(ctx, id, procs); return err })
+		if err != nil {
 			return fmt.Errorf("let a DAG that has ended leave the queue: %w", err)
 		}
 	}

@@ -21,7 +21,7 @@ type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
 	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
-	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
+	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error)
 }
 
 // Ledger records runs and procs.

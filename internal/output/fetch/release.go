@@ -15,7 +15,8 @@ import (
 func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) error {
 	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(run))
 	for _, as := range senders {
-		err = errors.Join(err, f.Schedd.Release(ctx, as, batch{run: run}.of(procs)))
+		_, failed := f.Schedd.Release(ctx, as, batch{run: run}.of(procs))
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		f.unreleased.add(run, procs)

@@ -66,10 +66,10 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 }
 
 // Release moves the completed jobs to the history.
-func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error) {
 	f := s.call(ctx, Release)
 	if f.Err != nil && !f.After {
-		return f.Err
+		return false, f.Err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +77,9 @@ func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.P
 	s.queue = slices.DeleteFunc(s.queue, func(j condor.Job) bool {
 		if is(j) {
 			s.history = append(s.history, j)
+			found = true
 		}
 		return is(j)
 	})
-	return f.Err
+	return found, f.Err
 }

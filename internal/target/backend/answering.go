@@ -236,8 +236,9 @@ func (a *Answering) Transfer(ctx context.Context, id schedd.Identity, procs sche
 	return a.inTurn(ctx, id, true, func() error { return a.Schedd.Transfer(ctx, id, procs, dir) })
 }
 
-func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Release(ctx, id, procs) })
+func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error) {
+	err = a.about(ctx, id, func() error { found, err = a.Schedd.Release(ctx, id, procs); return err })
+	return found, err
 }
 
 // silence is the error of an endpoint that does not answer.

@@ -41,5 +41,5 @@ type Schedd interface {
 	Account(ctx context.Context, id schedd.Identity) (string, error)
 	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
-	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
+	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error)
 }
