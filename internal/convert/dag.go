@@ -316,7 +316,8 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 					return n.Abort == nil || n.Abort.Place != s.Place || n.Done || n.Noop && n.Kind == dagfile.Job
 				})
 				if len(nodes) == 0 {
-					b.tell(s, Line{Verdict: Moot, Words: "it is that of no node which runs: of several for one DAGMan follows the last"})
+					b.tell(s, Line{Verdict: Moot,
+						Words: "it is that of no node which runs: of several for one DAGMan follows the last"})
 				}
 			}
 			for _, n := range nodes {

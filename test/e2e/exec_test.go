@@ -283,7 +283,8 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	for _, step := range [][2]string{{"look", "echo mine > left"}, {"after", "cat left > seen"}} {
 		b.Eventually(func() bool {
 			out, err = b.Lab.Run(
-				t.Context(), "htcd", "exec", "wf/flow", "-n", b.Namespace, "--step", step[0], "--", "sh", "-c", step[1]+`; kill $(grep -lx sleep /proc/[0-9]*/comm | tr -dc "0-9\n")`,
+				t.Context(), "htcd", "exec", "wf/flow", "-n", b.Namespace, "--step", step[0], "--",
+				"sh", "-c", step[1]+`; kill $(grep -lx sleep /proc/[0-9]*/comm | tr -dc "0-9\n")`,
 			)
 			return err == nil || strings.Contains(err.Error(), "has ended") // with the connection that has asked for it
 		}, func() string { return fmt.Sprint(step[0], out, err) })

@@ -90,8 +90,8 @@ type Node struct {
 // Job is what $(JOB) stands for: the node's name in its own DAG.
 func (n *Node) Job() string { return n.Name[n.prefix:] }
 
-// Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too. Of several for one
-// node DAGMan follows the last.
+// Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too. Of
+// several for one node DAGMan follows the last.
 type Abort struct {
 	Place
 	Code, Return int
