@@ -158,6 +158,14 @@ test-kueue: ## bring up a node, and test htcd with real Kueue on it; PEER=previo
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./kueue
 
+# Kueue's programs run beside the labs, so none of them needs a node.
+.PHONY: test-multikueue
+test-multikueue: ## send HTCJobs from one lab to another with real Kueue, MultiKueue; PEER=previous for the release before
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-worker
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) sh -c 'HTCD_LAB_MANAGER=$$HTCD_LAB exec \
+		$(abspath $(TEST_LAB)-worker)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./multikueue'
+
 .PHONY: test-peers
 test-peers: $(HOST) ## test-kueue and test-argo, each with the newest release and the one before
 	@for peer in newest previous; do for test in test-kueue test-argo; do \

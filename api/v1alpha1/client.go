@@ -100,6 +100,31 @@ func (c *Client) NewInformer(
 	return newInformer(c.HTCJobs(namespace), &HTCJob{}, resync, asked, keep)
 }
 
+// NewLabelledInformer is NewInformer for the HTCJobs that have a label.
+func (c *Client) NewLabelledInformer(
+	namespace, label string,
+	resync time.Duration,
+	keep func(runtime.Object) bool,
+) cache.SharedIndexInformer {
+	return newInformer(labelled[*HTCJobList]{c.HTCJobs(namespace), label}, &HTCJob{}, resync, func(error) {}, keep)
+}
+
+// labelled are those of the objects that have a label.
+type labelled[L runtime.Object] struct {
+	watched[L]
+	label string
+}
+
+func (l labelled[L]) List(ctx context.Context, opts metav1.ListOptions) (L, error) {
+	opts.LabelSelector = l.label
+	return l.watched.List(ctx, opts)
+}
+
+func (l labelled[L]) Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	opts.LabelSelector = l.label
+	return l.watched.Watch(ctx, opts)
+}
+
 // Workflows returns the client of the HTCWorkflows of one namespace; "" lists and watches them all.
 func (c *Client) Workflows(namespace string) *gentype.ClientWithList[*HTCWorkflow, *HTCWorkflowList] {
 	return gentype.NewClientWithList(WorkflowResource, c.rest, c.codec, namespace,

@@ -9,6 +9,9 @@ import (
 // Manager is htcd as spec.managedBy names it.
 const Manager = "htc.cern.ch/htcd"
 
+// MultiKueue is Kueue as spec.managedBy names it where it sends to other clusters.
+const MultiKueue = "kueue.x-k8s.io/multikueue"
+
 // Runner says which controller runs an HTCJob or an HTCWorkflow.
 type Runner struct {
 	// ManagedBy names the controller that runs this, htcd when absent or htc.cern.ch/htcd. What names another one, such as
@@ -51,8 +54,10 @@ func dropped(list runtime.Object, keep func(runtime.Object) bool) error {
 	return meta.SetList(list, kept)
 }
 
-// filtered is a stream without the events of objects that are not to be kept. As the field never changes, an object is
-// either always in it or never.
+// filtered is a stream without the events of objects that are not to be kept; bookmarks and errors are of none. As the field
+// never changes, an object is either always in it or never.
 func filtered(stream watch.Interface, keep func(runtime.Object) bool) watch.Interface {
-	return watch.Filter(stream, func(e watch.Event) (watch.Event, bool) { return e, keep(e.Object) })
+	return watch.Filter(stream, func(e watch.Event) (watch.Event, bool) {
+		return e, e.Type == watch.Bookmark || e.Type == watch.Error || keep(e.Object)
+	})
 }

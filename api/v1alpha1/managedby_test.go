@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -37,5 +38,12 @@ func TestWhatAnotherControllerRunsIsNeitherListedNorWatched(t *testing.T) {
 	stream := filtered(source, Ours)
 	require.Equal(t, watch.Event{Type: watch.Added, Object: &ours}, <-stream.ResultChan())
 	require.Equal(t, watch.Event{Type: watch.Bookmark, Object: &HTCJob{}}, <-stream.ResultChan())
+	stream.Stop()
+
+	source = watch.NewFakeWithChanSize(2, false)
+	source.Add(&ours)
+	source.Action(watch.Bookmark, &HTCJob{})
+	stream = filtered(source, func(runtime.Object) bool { return false })
+	require.Equal(t, watch.Bookmark, (<-stream.ResultChan()).Type, "a list by watching ends with one")
 	stream.Stop()
 }

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/kueue"
 )
@@ -21,8 +23,10 @@ func (d *daemon) newKueue(l *loop) (*kueue.Kueue, error) {
 	}
 	return &kueue.Kueue{
 		Discovery: d.core.Discovery(), Client: client, Namespace: d.o.Namespace,
-		Changed: func(key string) { l.controller.QuotaChanged(key) },
-		Log:     d.log.With().Str("component", "kueue").Logger(), Now: time.Now,
+		Changed:   func(key string) { l.controller.QuotaChanged(key) },
+		Elsewhere: d.jobs.NewLabelledInformer(d.o.Namespace, kueue.QueueLabel, d.o.Resync, kueue.SentElsewhere),
+		Warn:      apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder}.Warning,
+		Log:       d.log.With().Str("component", "kueue").Logger(), Now: time.Now,
 	}, nil
 }
 

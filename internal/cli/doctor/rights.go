@@ -63,7 +63,7 @@ func Rights(p Place) []Right {
 		add("", "configmaps", "", p.Watched, "", "get", "create", "delete")
 	}
 	if p.Kueue {
-		add("kueue.x-k8s.io", "workloads", "", p.Watched, "", "create", "delete", "list", "watch")
+		add("kueue.x-k8s.io", "workloads", "", p.Watched, "", "create", "delete", "list", "patch", "watch")
 		add("kueue.x-k8s.io", "workloads", "status", p.Watched, "", "patch")
 		add("kueue.x-k8s.io", "workloadpriorityclasses", "", "", "", "get")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,11 @@ func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
 	}
 	name := nameOf(s.Job, d)
 	for _, w := range at.of(s.Job) {
-		if w.Name == name {
+		switch {
+		case w.Name != name:
+		case prebuilt(s.Job) != "":
+			return verdictOfPrebuilt(w, s.Job)
+		default:
 			return verdict(w, queue)
 		}
 	}
@@ -53,20 +58,26 @@ func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
 // Keep makes the Workload of an HTCJob, has it say what is needed no more, and deletes those of what is no longer to be
 // run. One that is suspended waits for nothing.
 func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
+	return k.keep(ctx, s.Job, s.Demand())
+}
+
+func (k *Kueue) keep(ctx context.Context, job *v1alpha1.HTCJob, d lifecycle.Demand) error {
 	at, _ := k.state()
 	if at == nil {
 		return nil
 	}
-	d := s.Demand()
 	name := ""
-	if s.Job.Labels[QueueLabel] != "" && (d.Alive || d.Over || !s.Job.Spec.Suspend) {
-		name = nameOf(s.Job, d)
+	if job.Labels[QueueLabel] != "" && (d.Alive || d.Over || !job.Spec.Suspend) {
+		name = nameOf(job, d)
 	}
 	var ours *workload
 	var failures []error
-	for _, w := range at.of(s.Job) {
+	for _, w := range at.of(job) {
 		if w.Name == name {
 			ours = w
+			continue
+		}
+		if !metav1.IsControlledBy(w, job) {
 			continue
 		}
 		uid := w.UID
@@ -81,19 +92,61 @@ func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
 			failures = append(failures, fmt.Errorf("delete Workload %s: %w", w.Name, err))
 		}
 	}
+	may, suspend := true, job.Spec.Suspend && d.Alive
+	if ours != nil && (job.Spec.Elsewhere() || prebuilt(job) != "") {
+		d, may = heard(ours, d)
+	}
 	switch {
-	case name == "":
+	case name == "", !may:
+	case ours != nil && !metav1.IsControlledBy(ours, job):
+		failures = append(failures, at.adopt(ctx, ours, job))
+	case job.Spec.Elsewhere() && ours != nil && ours.suspended() != suspend:
+		failures = append(failures, at.suspend(ctx, ours, suspend))
 	case ours != nil:
 		failures = append(failures, k.update(ctx, at, ours, d))
 	case !d.Over:
-		err := k.create(ctx, at, s.Job, d)
-		k.refused(s.Job.UID, err)
+		err := k.create(ctx, at, job, d)
+		k.refused(job.UID, err)
 		failures = append(failures, err)
 	}
 	return errors.Join(failures...)
 }
 
+// adopt makes an HTCJob the owner of the Workload that has come with it.
+func (a *api) adopt(ctx context.Context, w *workload, job *v1alpha1.HTCJob) error {
+	return a.patch(ctx, w, map[string]any{"metadata": map[string]any{
+		"resourceVersion": w.ResourceVersion, "ownerReferences": owners(job), "labels": map[string]string{uidLabel: string(job.UID)},
+	}})
+}
+
+// suspend has MultiKueue take back an HTCJob from the cluster where it runs, or lets it be sent again.
+func (a *api) suspend(ctx context.Context, w *workload, is bool) error {
+	return a.patch(ctx, w, map[string]any{
+		"metadata": map[string]any{
+			"resourceVersion": w.ResourceVersion, "annotations": map[string]string{suspendedKey: strconv.FormatBool(is)},
+		},
+		"spec": map[string]any{"active": !is},
+	})
+}
+
+// patch merges a change into a Workload, unless it has changed since it was read: Kueue writes it, too.
+func (a *api) patch(ctx context.Context, w *workload, change map[string]any, subresource ...string) error {
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	_, err = a.workloads.Namespace(w.Namespace).Patch(
+		ctx, w.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, subresource...)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // its news follow
+	}
+	return fmt.Errorf("write Workload %s: %w", w.Name, err)
+}
+
 func (k *Kueue) create(ctx context.Context, at *api, job *v1alpha1.HTCJob, d lifecycle.Demand) error {
+	if name := prebuilt(job); name != "" {
+		return fmt.Errorf("the annotation %s names the Workload %s, which is not there", prebuiltKey, name)
+	}
 	priority, err := at.priorityOf(ctx, job)
 	if err != nil {
 		return err
@@ -112,32 +165,14 @@ func (k *Kueue) create(ctx context.Context, at *api, job *v1alpha1.HTCJob, d lif
 // manager is htcd's name in managedFields.
 const manager = "htcd-kueue"
 
-// update writes the status of a Workload, unless it has changed since it was read: Kueue writes it, too.
+// update writes the status of a Workload.
 func (k *Kueue) update(ctx context.Context, at *api, w *workload, d lifecycle.Demand) error {
 	status := next(w, d, metav1.NewTime(k.Now()))
 	if status == nil || onlyReclaims(status) && !k.may(w.UID) {
 		return nil
 	}
-	patch, err := json.Marshal(
-		map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status},
-	)
-	if err != nil {
-		return err
-	}
-	_, err = at.workloads.Namespace(
-		w.Namespace,
-	).Patch(
-		ctx,
-		w.Name,
-		types.MergePatchType,
-		patch,
-		metav1.PatchOptions{FieldManager: manager},
-		"status",
-	)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // its news follow
-	}
-	return fmt.Errorf("write the status of Workload %s: %w", w.Name, err)
+	return at.patch(
+		ctx, w, map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status}, "status")
 }
 
 // onlyReclaims reports whether a status has nothing new but jobs that have ended.

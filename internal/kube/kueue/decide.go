@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
@@ -25,8 +26,7 @@ const preempted = "Preempted"
 
 // verdict returns what a Workload says about its HTCJob.
 func verdict(w *workload, queue string) *lifecycle.Quota {
-	conditions := w.Status.Conditions
-	is := func(kind string) bool { return meta.IsStatusConditionTrue(conditions, kind) }
+	conditions, is := w.Status.Conditions, w.is
 	waits := func(format string, args ...any) *lifecycle.Quota {
 		return &lifecycle.Quota{
 			Waits:   true,
@@ -56,11 +56,37 @@ func verdict(w *workload, queue string) *lifecycle.Quota {
 	return waits("it waits in Kueue's queue %s%s", queue, why(quotaReserved))
 }
 
+// verdictOfPrebuilt returns what a Workload that has come with an HTCJob says about it.
+func verdictOfPrebuilt(w *workload, job *v1alpha1.HTCJob) *lifecycle.Quota {
+	q := &lifecycle.Quota{Waits: true, Stops: true, Reason: lifecycle.ReasonQuotaAwaited}
+	switch {
+	case !metav1.IsControlledBy(w, job):
+		q.Message = fmt.Sprintf("it is about to take over the Workload %s, which MultiKueue has made", w.Name)
+	case !w.fits(job):
+		q.Message = fmt.Sprintf("its Workload %s, which MultiKueue has made, is for fewer jobs or smaller ones: edit it where it came from", w.Name)
+	case w.is(finished):
+		q.Message = fmt.Sprintf("its Workload %s has finished: run it again where it came from", w.Name)
+	default:
+		return verdict(w, job.Labels[QueueLabel])
+	}
+	return q
+}
+
+// heard returns a demand as MultiKueue may hear of it. Once a Workload has finished, it deletes the HTCJob in the cluster
+// where it ran, so all must be told by then. If the quota is taken away it would send again what has ended, unless it hears
+// so at once.
+func heard(w *workload, d lifecycle.Demand) (next lifecycle.Demand, may bool) {
+	if d.Over && !d.Told {
+		return d, false
+	}
+	d.Over = d.Settled || d.Over && w.is(evicted)
+	return d, true
+}
+
 // next returns the status that a Workload has to get, nil if it is as it should be. An eviction is answered once no job
 // is left.
 func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
-	before := w.Status.Conditions
-	is := func(kind string) bool { return meta.IsStatusConditionTrue(before, kind) }
+	before, is := w.Status.Conditions, w.is
 	conditions := slices.Clone(before)
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(
@@ -111,6 +137,10 @@ func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 		return nil
 	}
 	return status
+}
+
+func (w *workload) is(condition string) bool {
+	return meta.IsStatusConditionTrue(w.Status.Conditions, condition)
 }
 
 func (w *workload) pods() int {

@@ -35,9 +35,7 @@ func condition(kind string, is metav1.ConditionStatus, reason string) func(*work
 func of10(change ...func(*workload)) *workload {
 	w := &workload{}
 	w.Name = "w"
-	w.Spec.PodSets = append(w.Spec.PodSets, struct {
-		Count int `json:"count"`
-	}{10})
+	w.Spec.PodSets = []pods{{Count: 10}}
 	for _, f := range change {
 		f(w)
 	}

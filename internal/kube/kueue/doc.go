@@ -14,6 +14,9 @@
 //	workload.go  the Workload of an HTCJob, and what is read of one
 //	client.go    the Workloads in the apiserver
 //	watch.go     whether Kueue's API is there, and its news
+//	elsewhere.go HTCJobs that Kueue sends to other clusters (MultiKueue)
+//
+// One that Kueue has brought from another cluster has come with its Workload, and makes none.
 //
 // Only the Workload API is used, v1beta2 where it is served and v1beta1 elsewhere, of which nothing is needed in which
 // they differ. The fields of HTCJobs that people write, spec.suspend among them, are left alone: the gate is in the

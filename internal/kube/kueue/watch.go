@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
@@ -34,14 +35,18 @@ type Kueue struct {
 	// Changed is called with the key of an HTCJob whose Workload has changed, and with none when Kueue has come or
 	// gone.
 	Changed func(key string)
-	Log     zerolog.Logger
-	Now     func() time.Time
+	// Elsewhere has the HTCJobs that MultiKueue sends to other clusters: see SentElsewhere. It is not started.
+	Elsewhere cache.SharedIndexInformer
+	Warn      func(job *v1alpha1.HTCJob, reason, message string) // records an Event of one of them
+	Log       zerolog.Logger
+	Now       func() time.Time
 
 	mu       sync.Mutex
 	known    bool
 	at       *api
-	refusals map[types.UID]refusal   // of HTCJobs
-	told     map[types.UID]time.Time // when a Workload was last told that jobs have ended
+	refusals map[types.UID]refusal                        // of HTCJobs
+	line     workqueue.TypedRateLimitingInterface[string] // keys of Elsewhere
+	told     map[types.UID]time.Time                      // when a Workload was last told that jobs have ended
 }
 
 // api is Kueue's API as it is served.
@@ -71,6 +76,9 @@ func (k *Kueue) set(at *api) {
 	for _, object := range at.index.List() {
 		k.tell(object)
 	}
+	for _, key := range k.Elsewhere.GetStore().ListKeys() {
+		k.line.Add(key)
+	}
 }
 
 // tell has the HTCJob of a Workload looked at.
@@ -80,7 +88,9 @@ func (k *Kueue) tell(object any) {
 	}
 	if w, is := object.(metav1.Object); is {
 		if owner := metav1.GetControllerOf(w); owner != nil {
-			k.Changed(w.GetNamespace() + "/" + owner.Name)
+			key := w.GetNamespace() + "/" + owner.Name
+			k.Changed(key)
+			k.line.Add(key)
 		}
 	}
 }
@@ -138,6 +148,8 @@ const lookAgain = 30 * time.Second
 
 // Run follows Kueue's API and the Workloads of HTCJobs until ctx ends.
 func (k *Kueue) Run(ctx context.Context) {
+	k.line = newLine()
+	go k.runElsewhere(ctx)
 	var served schema.GroupVersion
 	stop := func() {}
 	defer func() { stop() }()
@@ -230,6 +242,11 @@ func (a *api) of(job *v1alpha1.HTCJob) (all []*workload) {
 	objects, err := a.index.ByIndex(byOwner, string(job.UID))
 	if err != nil {
 		return nil // there is no such index
+	}
+	if name := prebuilt(job); name != "" {
+		if object, is, _ := a.index.GetByKey(job.Namespace + "/" + name); is && metav1.GetControllerOf(object.(metav1.Object)) == nil {
+			objects = append(objects, object)
+		}
 	}
 	for _, object := range objects {
 		if w, err := read(object.(*unstructured.Unstructured)); err == nil && w.DeletionTimestamp == nil &&

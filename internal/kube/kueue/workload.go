@@ -1,6 +1,7 @@
 package kueue
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,6 +27,21 @@ const (
 	ourLabel      = "htc.cern.ch/htcjob" // on the Workloads of HTCJobs, which are all that htcd watches
 )
 
+// prebuiltKey is an annotation, in Kueue before 0.18 a label, of an HTCJob that MultiKueue has brought from another cluster:
+// it names its Workload, which came before it.
+const prebuiltKey = "kueue.x-k8s.io/prebuilt-workload-name"
+
+// suspendedKey is an annotation of the Workload of an HTCJob that runs in another cluster: whether it was deactivated because
+// of spec.suspend.
+const suspendedKey = "htc.cern.ch/suspended"
+
+func (w *workload) suspended() bool { return w.Annotations[suspendedKey] == "true" }
+
+// prebuilt returns the name of the Workload that has come with an HTCJob, empty if htcd is to make one.
+func prebuilt(job *v1alpha1.HTCJob) string {
+	return cmp.Or(job.Annotations[prebuiltKey], job.Labels[prebuiltKey])
+}
+
 // podSet is the name of a Workload's only set of pods.
 const podSet = "main"
 
@@ -36,15 +52,18 @@ const gpus = corev1.ResourceName("nvidia.com/gpu")
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
-		Active  *bool `json:"active"`
-		PodSets []struct {
-			Count int `json:"count"`
-		} `json:"podSets"`
+		Active  *bool  `json:"active"`
+		PodSets []pods `json:"podSets"`
 	} `json:"spec"`
 	Status struct {
 		Conditions      []metav1.Condition `json:"conditions"`
 		ReclaimablePods []reclaimable      `json:"reclaimablePods"`
 	} `json:"status"`
+}
+
+type pods struct {
+	Count    int                    `json:"count"`
+	Template corev1.PodTemplateSpec `json:"template"`
 }
 
 type reclaimable struct {
@@ -64,9 +83,12 @@ func read(object *unstructured.Unstructured) (*workload, error) {
 	return &w, nil
 }
 
-// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue:
-// there can be only one.
+// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue, if it has
+// not come with the HTCJob: there can be only one.
 func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
+	if name := prebuilt(job); name != "" {
+		return name
+	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", job.UID, job.Labels[QueueLabel], d.Of))
 	const prefix, hashed, longest = "htcjob-", 10, 63
 	begin := strings.TrimRight(job.Name[:min(len(job.Name), longest-len(prefix)-hashed-1)], ".-")
@@ -101,11 +123,29 @@ func newWorkload(
 	w.SetNamespace(job.Namespace)
 	w.SetName(nameOf(job, d))
 	w.SetLabels(labels)
-	// Without blockOwnerDeletion, which needs a right on the finalizers of HTCJobs.
-	w.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),
-	}})
+	w.SetOwnerReferences(owners(job))
 	return w, nil
+}
+
+// owners have a Workload go with its HTCJob, without blockOwnerDeletion, which needs a right on the finalizers of HTCJobs.
+func owners(job *v1alpha1.HTCJob) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),
+	}}
+}
+
+// fits reports whether a Workload has quota for all that an HTCJob asks for.
+func (w *workload) fits(job *v1alpha1.HTCJob) bool {
+	if len(w.Spec.PodSets) == 0 || w.pods() < job.Queue() || len(w.Spec.PodSets[0].Template.Spec.Containers) == 0 {
+		return false
+	}
+	has := w.Spec.PodSets[0].Template.Spec.Containers[0].Resources.Requests
+	for name, needs := range requests(job) {
+		if is := has[name]; is.Cmp(needs) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // requests returns what each job takes of a quota: at least a core, and of memory and GPUs what its spec asks for. A

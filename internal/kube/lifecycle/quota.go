@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -34,6 +35,8 @@ type Demand struct {
 	Sent      bool // HTCondor has them
 	Over      bool // nothing is to be sent any more
 	Succeeded bool // and all has gone well
+	Told      bool // and its status says so
+	Settled   bool // and its output is where it should be
 }
 
 // Demand returns what the newest attempt needs, or the next one if that is due.
@@ -47,6 +50,8 @@ func (s Situation) Demand() Demand {
 	d.Sent = d.Alive && s.Run.State == ledger.Submitted
 	if d.Over = s.over(); d.Over {
 		d.Succeeded = at == ended && s.Counts.Failed == 0
+		d.Told = s.Job.Status.Phase.Terminal() && int(s.Job.Status.Attempt) == s.Run.Attempt
+		d.Settled = d.Told && !s.Unfetched && s.Pushes.Unpushed == 0 && !OwesOutput(s.Job.Status.Conditions)
 	}
 	if s.due() && s.changed() {
 		return d
@@ -58,5 +63,25 @@ func (s Situation) Demand() Demand {
 	if s.Run.Stop == crosscheck.StopSuspended {
 		d.Ended -= s.Stopped
 	}
+	return d
+}
+
+// DemandElsewhere returns what an HTCJob needs that runs in another cluster, as far as its status tells, which is copied from
+// there. What has ended runs again only if the annotation asks for it: the spec's hash in the status may be that of another
+// release of htcd.
+func DemandElsewhere(job *v1alpha1.HTCJob) Demand {
+	is, rerun := job.Status, job.Rerun()
+	if is.Active > 0 {
+		rerun = is.Rerun // what is active ends first
+	}
+	d := Demand{Of: job.SpecHash() + " " + rerun, Jobs: job.Jobs(), Alive: is.Active > 0}
+	if rerun != is.Rerun {
+		return d
+	}
+	d.Sent = d.Alive && is.ClusterID > 0
+	d.Ended = int(is.Succeeded + is.Failed)
+	d.Over = is.Phase.Terminal()
+	d.Succeeded, d.Told = is.Phase == v1alpha1.PhaseSucceeded, d.Over
+	d.Settled = d.Over && !OwesOutput(is.Conditions)
 	return d
 }

@@ -1,0 +1,68 @@
+package kueue
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+)
+
+// SentElsewhere reports whether MultiKueue sends an HTCJob to other clusters.
+func SentElsewhere(object runtime.Object) bool {
+	job, is := object.(*v1alpha1.HTCJob)
+	return is && job.Spec.ManagedBy == v1alpha1.MultiKueue
+}
+
+func newLine() workqueue.TypedRateLimitingInterface[string] {
+	return workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
+	)
+}
+
+// runElsewhere keeps the Workloads of HTCJobs that run in other clusters, which is all that is done for them here, until
+// ctx ends.
+func (k *Kueue) runElsewhere(ctx context.Context) {
+	add := func(object any) {
+		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {
+			k.line.Add(key)
+		}
+	}
+	_, err := k.Elsewhere.AddEventHandler(
+		cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }},
+	)
+	if err != nil {
+		k.Log.Error().Err(err).Msg("HTCJobs that run in other clusters are not watched")
+		return
+	}
+	defer context.AfterFunc(ctx, k.line.ShutDown)()
+	go k.Elsewhere.RunWithContext(ctx)
+	for key, down := k.line.Get(); !down; key, down = k.line.Get() {
+		if err := k.keepElsewhere(ctx, key); err != nil {
+			k.line.AddRateLimited(key)
+		} else {
+			k.line.Forget(key)
+		}
+		k.line.Done(key)
+	}
+}
+
+func (k *Kueue) keepElsewhere(ctx context.Context, key string) error {
+	object, is, err := k.Elsewhere.GetStore().GetByKey(key)
+	if err != nil || !is {
+		return err
+	}
+	job := object.(*v1alpha1.HTCJob)
+	if job.DeletionTimestamp != nil {
+		return nil
+	}
+	err = k.keep(ctx, job, lifecycle.DemandElsewhere(job))
+	if err != nil {
+		k.Warn(job, lifecycle.ReasonQuotaAwaited, err.Error())
+	}
+	return err
+}
