@@ -93,6 +93,7 @@ func (tx *Tx) carryResults(r Run, triples, earlier string) error {
 
 // AllCarried reports whether no node of a DAG has run in it.
 func (tx *Tx) AllCarried(uid string, attempt int) (all bool, err error) {
+	defer wrap(&err, "whether run %s attempt %d has nodes of its own", uid, attempt)
 	err = tx.queryRow(
 		`SELECT NOT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND source <> '`+SourceCarried+`')`,
 		uid,
@@ -100,8 +101,5 @@ func (tx *Tx) AllCarried(uid string, attempt int) (all bool, err error) {
 	).Scan(
 		&all,
 	)
-	if err != nil {
-		return false, fmt.Errorf("whether run %s attempt %d has nodes of its own: %w", uid, attempt, err)
-	}
-	return all, nil
+	return all, err
 }

@@ -48,7 +48,8 @@ const pastColumns = `kind, namespace, name, uid, attempt, account, pool, schedd,
 
 // History returns the attempts that match f, of both kinds, the newest first. What is there and what is gone is read by
 // an index each, so a page costs the same however many there are.
-func (tx *Tx) History(f PastFilter) ([]Past, error) {
+func (tx *Tx) History(f PastFilter) (all []Past, err error) {
+	defer wrap(&err, "list the history")
 	where, args := []string{"created >= ?"}, []any{millis(f.Since)}
 	if f.Namespace != "" {
 		where, args = append(where, "namespace = ?"), append(args, f.Namespace)
@@ -64,8 +65,7 @@ func (tx *Tx) History(f PastFilter) ([]Past, error) {
 	part := func(from string) string {
 		return `SELECT ` + pastColumns + ` FROM ` + from + ` WHERE ` + strings.Join(where, " AND ")
 	}
-	var all []Past
-	err := tx.query(func(row scanner) error {
+	err = tx.query(func(row scanner) error {
 		var p Past
 		var at [6]int64
 		err := row.Scan(
@@ -98,10 +98,7 @@ func (tx *Tx) History(f PastFilter) ([]Past, error) {
 		return err
 	}, part("attempts")+` UNION ALL `+part("history")+` ORDER BY created DESC, uid DESC, attempt DESC LIMIT ?`,
 		append(append(args, args...), limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("list the history: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // forgetAtOnce is how many are forgotten in one Write, so that none waits for long.

@@ -1,9 +1,7 @@
 package ledger
 
 import (
-	"database/sql"
 	"errors"
-	"fmt"
 )
 
 // RunsIdle returns the open runs of which procs or nodes wait in HTCondor for a slot.
@@ -16,16 +14,14 @@ func (tx *Tx) RunsIdle() ([]Run, error) {
 // FirstIdle returns the id of the first job of a run, or of its nodes, that waits in HTCondor for a slot; "" if there
 // is none.
 func (tx *Tx) FirstIdle(r Run) (jobID string, err error) {
+	defer wrap(&err, "first idle job of run %s attempt %d", r.UID, r.Attempt)
 	text := `SELECT r.cluster || '.' || p.proc FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.proc LIMIT 1`
 	if r.Kind == Workflows {
 		text = `SELECT p.cluster || '.0' FROM runs r JOIN nodes p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.node LIMIT 1`
 	}
 	err = tx.queryRow(text, r.UID, r.Attempt).Scan(&jobID)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, ErrNotFound) {
 		return "", nil
 	}
-	if err != nil {
-		return "", fmt.Errorf("first idle job of run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return jobID, nil
+	return jobID, err
 }

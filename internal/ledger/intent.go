@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -24,15 +23,14 @@ func (tx *Tx) UpdateIntent(r Run) error {
 
 // Reopen makes a run of which nothing ran an open intent again, without rows of procs. It keeps its cluster until it
 // has another.
-func (tx *Tx) Reopen(r Run) error {
+func (tx *Tx) Reopen(r Run) (err error) {
+	defer wrap(&err, "reopen run %s attempt %d", r.UID, r.Attempt)
 	r.State, r.Ended, r.Submitted, r.Confirmed = Intent, time.Time{}, time.Time{}, false
 	if err := tx.UpdateRun(r); err != nil {
 		return err
 	}
-	if _, err := tx.exec(`DELETE FROM htcjobs WHERE run = `+runID, r.UID, r.Attempt); err != nil {
-		return fmt.Errorf("reopen run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return nil
+	_, err = tx.exec(`DELETE FROM htcjobs WHERE run = `+runID, r.UID, r.Attempt)
+	return err
 }
 
 // RefuseRun records a run that is refused, whether its intent has been written or not.

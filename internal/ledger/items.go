@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"compress/flate"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -41,15 +40,8 @@ func PackItems(texts []string) Items {
 }
 
 // SetItems replaces the items of a run, which must be in the ledger (ErrNotFound).
-func (tx *Tx) SetItems(uid string, attempt int, items Items) error {
-	err := tx.setItems(uid, attempt, items)
-	if err != nil {
-		return fmt.Errorf("items of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
-}
-
-func (tx *Tx) setItems(uid string, attempt int, items Items) error {
+func (tx *Tx) SetItems(uid string, attempt int, items Items) (err error) {
+	defer wrap(&err, "items of run %s attempt %d", uid, attempt)
 	if _, err := tx.exec(`DELETE FROM items WHERE run = `+runID, uid, attempt); err != nil {
 		return err
 	}
@@ -81,7 +73,7 @@ func (tx *Tx) Item(uid string, attempt, proc int) (string, error) {
 		&first,
 		&block,
 	)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, ErrNotFound) {
 		return "", nil
 	}
 	if err == nil {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -28,11 +27,9 @@ const newestEnded = ` AND state = ? AND (ended = 0 OR ended >= ?)
 
 // WaitAgain takes back what was said of the nodes of a DAG of which no job was ever seen, because DAGMan's job was
 // called lost.
-func (tx *Tx) WaitAgain(uid string, attempt int) error {
-	_, err := tx.exec(`UPDATE nodes SET status = 1, reason = '', message = '', source = '', absent = 0
+func (tx *Tx) WaitAgain(uid string, attempt int) (err error) {
+	defer wrap(&err, "have nodes of run %s attempt %d wait again", uid, attempt)
+	_, err = tx.exec(`UPDATE nodes SET status = 1, reason = '', message = '', source = '', absent = 0
 		WHERE run = `+runID+` AND status <> 1 AND cluster = 0 AND reason = 'Lost' AND source = 'crosscheck'`, uid, attempt)
-	if err != nil {
-		return fmt.Errorf("have nodes of run %s attempt %d wait again: %w", uid, attempt, err)
-	}
-	return nil
+	return err
 }

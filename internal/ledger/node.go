@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,17 +109,11 @@ const nodesAtOnce = 1000
 
 // InsertNodes adds the steps of a DAG and its nodes, numbered from 0, all waiting, dated r.Created. r must be in the
 // ledger (ErrNotFound) and be of a workflow; ErrExists if it already has nodes.
-func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) error {
-	if err := tx.insertNodes(r, steps, nodes); err != nil {
-		return fmt.Errorf("insert %d nodes of run %s attempt %d: %w", len(nodes), r.UID, r.Attempt, err)
-	}
-	return nil
-}
-
-func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
+func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) (err error) {
+	defer wrap(&err, "insert %d nodes of run %s attempt %d", len(nodes), r.UID, r.Attempt)
 	var id int64
 	var there bool
-	err := tx.queryRow(
+	err = tx.queryRow(
 		`SELECT id, EXISTS (SELECT 1 FROM nodes WHERE run = runs.id) FROM runs WHERE uid = ? AND attempt = ? AND kind = ?`,
 		r.UID,
 		r.Attempt,
@@ -130,8 +123,6 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 		&there,
 	)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return ErrNotFound
 	case err != nil:
 		return err
 	case there:
@@ -178,8 +169,9 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 
 // UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc except Fetched; the output of a
 // node that is open again is to be fetched again. ErrNotFound if there is no such row.
-func (tx *Tx) UpdateNode(n Node) error {
-	err := tx.change(
+func (tx *Tx) UpdateNode(n Node) (err error) {
+	defer wrap(&err, "update node %d of run %s attempt %d", n.Number, n.UID, n.Attempt)
+	return tx.change(
 		`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
 		WHERE run = `+runID+` AND node = ?`,
@@ -201,37 +193,19 @@ func (tx *Tx) UpdateNode(n Node) error {
 		n.Attempt,
 		n.Number,
 	)
-	if err != nil {
-		return fmt.Errorf("update node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
-	}
-	return nil
 }
 
 // Node returns one node of a DAG, or ErrNotFound.
-func (tx *Tx) Node(uid string, attempt, number int) (Node, error) {
-	n, err := scanNode(tx.queryRow(selectNode+`WHERE r.uid = ? AND r.attempt = ? AND p.node = ?`, uid, attempt, number))
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return Node{}, fmt.Errorf("node %d of run %s attempt %d: %w", number, uid, attempt, err)
-	}
-	return n, nil
+func (tx *Tx) Node(uid string, attempt, number int) (n Node, err error) {
+	defer wrap(&err, "node %d of run %s attempt %d", number, uid, attempt)
+	return scanNode(tx.queryRow(selectNode+`WHERE r.uid = ? AND r.attempt = ? AND p.node = ?`, uid, attempt, number))
 }
 
 // Nodes returns the nodes of a DAG that match f, in the order of their numbers. Ask in pages, as for Procs.
-func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) ([]Node, error) {
+func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) (nodes []Node, err error) {
+	defer wrap(&err, "nodes of run %s attempt %d", uid, attempt)
 	where, args := f.where([]any{uid, attempt})
-	var nodes []Node
-	err := tx.query(func(row scanner) error {
-		n, err := scanNode(row)
-		nodes = append(nodes, n)
-		return err
-	}, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p `+f.index()+joinStep+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nodes, nil
+	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p `+f.index()+joinStep+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
 }
 
 // index names that which serves the filter. SQLite would read all nodes by their numbers.

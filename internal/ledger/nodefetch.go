@@ -2,28 +2,20 @@ package ledger
 
 import (
 	"encoding/json"
-	"fmt"
 )
 
 // NodesToFetch returns the first nodes of a DAG, limited in number, whose end HTCondor has confirmed and whose output
 // was not fetched.
-func (tx *Tx) NodesToFetch(uid string, attempt, limit int) ([]Node, error) {
-	var nodes []Node
-	err := tx.query(func(row scanner) error {
-		n, err := scanNode(row)
-		nodes = append(nodes, n)
-		return err
-	}, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p INDEXED BY nodes_unfetched`+joinStep+`WHERE r.uid = ? AND r.attempt = ?
+func (tx *Tx) NodesToFetch(uid string, attempt, limit int) (nodes []Node, err error) {
+	defer wrap(&err, "nodes of run %s attempt %d to fetch", uid, attempt)
+	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p INDEXED BY nodes_unfetched`+joinStep+`WHERE r.uid = ? AND r.attempt = ?
 		AND p.fetched = 0 AND p.cluster > 0 AND p.status <> 1 AND p.source <> 'callback' ORDER BY p.node LIMIT ? + 0`, uid, attempt, limit)
-	if err != nil {
-		return nil, fmt.Errorf("nodes of run %s attempt %d to fetch: %w", uid, attempt, err)
-	}
-	return nodes, nil
 }
 
 // NodesFetched records that the output of some nodes is here, and that what those of them brought back that have
 // succeeded is to be pushed. Those that are open again, or have another job by now, are left out.
-func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
+func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) (err error) {
+	defer wrap(&err, "fetched nodes of run %s attempt %d", uid, attempt)
 	pairs := make([][2]int, len(nodes))
 	for i, n := range nodes {
 		pairs[i] = [2]int{n.Number, n.Cluster}
@@ -40,24 +32,19 @@ func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
 			CROSS JOIN destinations d ON d.run = n.run AND d.number = n.step WHERE n.status = 4 AND n.fetched <> 0
 			ON CONFLICT (run, proc, number) DO UPDATE SET size = -1, push = 1, note = ''`, string(text), uid, attempt)
 	}
-	if err != nil {
-		return fmt.Errorf("fetched nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 // AllNodesFetched records that the output of every node of an ended DAG is here, as far as there is any.
-func (tx *Tx) AllNodesFetched(uid string, attempt int) error {
-	if _, err := tx.exec(`UPDATE nodes SET fetched = ? WHERE run = `+runID+` AND fetched = 0`, int(IsFetched), uid, attempt); err != nil {
-		return fmt.Errorf("fetched nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
+func (tx *Tx) AllNodesFetched(uid string, attempt int) (err error) {
+	defer wrap(&err, "fetched nodes of run %s attempt %d", uid, attempt)
+	_, err = tx.exec(`UPDATE nodes SET fetched = ? WHERE run = `+runID+` AND fetched = 0`, int(IsFetched), uid, attempt)
+	return err
 }
 
 // SomeFetched reports whether the output of any node that ran in a DAG was fetched alone, or that of all.
 func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
-	if err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0 AND source <> '`+SourceCarried+`')`, uid, attempt).Scan(&some); err != nil {
-		return false, fmt.Errorf("whether nodes of run %s attempt %d were fetched: %w", uid, attempt, err)
-	}
-	return some, nil
+	defer wrap(&err, "whether nodes of run %s attempt %d were fetched", uid, attempt)
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0 AND source <> '`+SourceCarried+`')`, uid, attempt).Scan(&some)
+	return some, err
 }

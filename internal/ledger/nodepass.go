@@ -2,43 +2,31 @@ package ledger
 
 import (
 	"encoding/json"
-	"fmt"
 )
 
 // UnchangedNodes is Unchanged for the nodes of a DAG.
-func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(number, cluster, jobStatus int)) error {
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(number, cluster, jobStatus int)) (err error) {
+	defer wrap(&err, "unchanged nodes of run %s attempt %d", uid, attempt)
+	return tx.query(func(row scanner) error {
 		var number, cluster, jobStatus int
 		err := row.Scan(&number, &cluster, &jobStatus)
 		fn(number, cluster, jobStatus)
 		return err
 	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchangedNode+`
 		ORDER BY p.node LIMIT ? + 0`, uid, attempt, from, limit)
-	if err != nil {
-		return fmt.Errorf("unchanged nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
 }
 
 // nodesOf are the nodes of a list of numbers.
 const nodesOf = selectNode + `WHERE r.uid = ? AND r.attempt = ? AND p.node IN (SELECT value FROM json_each(?))`
 
 // NodesAmong returns the nodes of a DAG with these numbers, in their order; those that it does not have are left out.
-func (tx *Tx) NodesAmong(uid string, attempt int, numbers []int) ([]Node, error) {
+func (tx *Tx) NodesAmong(uid string, attempt int, numbers []int) (nodes []Node, err error) {
+	defer wrap(&err, "%d nodes of run %s attempt %d", len(numbers), uid, attempt)
 	text, err := json.Marshal(numbers)
 	if err != nil {
 		return nil, err
 	}
-	var nodes []Node
-	err = tx.query(func(row scanner) error {
-		n, err := scanNode(row)
-		nodes = append(nodes, n)
-		return err
-	}, nodesOf+` ORDER BY p.node`, uid, attempt, string(text))
-	if err != nil {
-		return nil, fmt.Errorf("%d nodes of run %s attempt %d: %w", len(numbers), uid, attempt, err)
-	}
-	return nodes, nil
+	return list(tx, scanNode, nodesOf+` ORDER BY p.node`, uid, attempt, string(text))
 }
 
 // NodeSet is a set of numbers of nodes, a bit for each.
@@ -58,6 +46,7 @@ const perWaitingPage = 320 * 32
 // WaitingNodes adds to a set the waiting nodes of a DAG, from a number on, one page of them. It returns where the next
 // page begins, 0 after the last.
 func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (next int, err error) {
+	defer wrap(&err, "waiting nodes of run %s attempt %d", uid, attempt)
 	err = tx.query(func(row scanner) error {
 		var at int
 		var word uint32
@@ -82,16 +71,12 @@ func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (nex
 			&next,
 		)
 	}
-	if err != nil {
-		return 0, fmt.Errorf("waiting nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return next, nil
+	return next, err
 }
 
 // KeptStderrs counts the nodes of a DAG with an end of a standard error.
 func (tx *Tx) KeptStderrs(uid string, attempt int) (n int, err error) {
-	if err := tx.queryRow(`SELECT count(*) FROM nodes INDEXED BY nodes_stderr WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count standard errors of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return n, nil
+	defer wrap(&err, "count standard errors of run %s attempt %d", uid, attempt)
+	err = tx.queryRow(`SELECT count(*) FROM nodes INDEXED BY nodes_stderr WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).Scan(&n)
+	return n, err
 }

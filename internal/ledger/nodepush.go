@@ -7,14 +7,12 @@ import "fmt"
 
 // ExpectNodePushes records that what the nodes of a DAG that have succeeded brought back is to be pushed, or why it
 // cannot be. What is recorded already stays. The output of carried nodes is always here.
-func (tx *Tx) ExpectNodePushes(uid string, attempt int, whyNot string) error {
-	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
+func (tx *Tx) ExpectNodePushes(uid string, attempt int, whyNot string) (err error) {
+	defer wrap(&err, "outputs of the nodes of run %s attempt %d", uid, attempt)
+	_, err = tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT n.run, n.step, n.node, -1, '', iif(? = '' OR n.source = '`+SourceCarried+`', 1, 3), iif(n.source = '`+SourceCarried+`', '', ?) FROM nodes n JOIN destinations d ON d.run = n.run AND d.number = n.step
 		WHERE n.run = `+runID+` AND n.status = 4 ON CONFLICT (run, proc, number) DO NOTHING`, whyNot, whyNot, uid, attempt)
-	if err != nil {
-		return fmt.Errorf("outputs of the nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 const selectNodePush = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.size, w.digest, w.push, w.note
@@ -41,44 +39,18 @@ type PushedNode struct {
 
 // NodesPushed returns the first artifacts of a DAG, limited in number, that are in their registries, or were about to
 // be when they were last heard of, in the order of their nodes, beginning with the given one.
-func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) ([]PushedNode, error) {
-	var all []PushedNode
-	err := tx.query(func(row scanner) error {
-		var p PushedNode
-		err := row.Scan(
-			&p.Number,
-			&p.Artifact,
-			&p.Proc,
-			&p.Digest,
-			&p.Push,
-			&p.Step,
-			&p.Sequence,
-			&p.Item,
-			&p.Label,
-			&p.StepName,
-		)
-		all = append(all, p)
-		return err
-	}, `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, n.name, s.name
+func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) (all []PushedNode, err error) {
+	defer wrap(&err, "artifacts of run %s attempt %d", uid, attempt)
+	return list(tx, into(func(p *PushedNode) []any {
+		return []any{&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.Label, &p.StepName}
+	}), `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, n.name, s.name
 		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number
 		JOIN nodes n ON n.run = w.run AND n.node = w.proc JOIN steps s ON s.run = n.run AND s.step = n.step
 		WHERE w.run = `+runID+` AND w.proc >= ? AND w.digest <> '' ORDER BY w.proc LIMIT ? + 0`, uid, attempt, from, limit)
-	if err != nil {
-		return nil, fmt.Errorf("artifacts of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
 }
 
 // UnpushedDAGs returns the DAGs with outputs that are to be pushed.
-func (tx *Tx) UnpushedDAGs() ([]Run, error) {
-	var runs []Run
-	err := tx.query(func(row scanner) error {
-		r, err := scanRun(row)
-		runs = append(runs, r)
-		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE kind = 'workflow' AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
-	if err != nil {
-		return nil, fmt.Errorf("DAGs with outputs to be pushed: %w", err)
-	}
-	return runs, nil
+func (tx *Tx) UnpushedDAGs() (runs []Run, err error) {
+	defer wrap(&err, "DAGs with outputs to be pushed")
+	return list(tx, scanRun, `SELECT `+runColumns+` FROM runs WHERE kind = 'workflow' AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
 }

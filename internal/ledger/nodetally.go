@@ -1,7 +1,5 @@
 package ledger
 
-import "fmt"
-
 // NodeCounts are nodes by their state. Idle, Running and Held are parts of Active, as is what waits for a node before
 // it or has not been asked about yet.
 type NodeCounts struct {
@@ -45,6 +43,7 @@ func (tx *Tx) tallyNodes(run int64) error {
 
 // NodeTotals counts the nodes of all DAGs, from a few rows for each.
 func (tx *Tx) NodeTotals() (c NodeCounts, err error) {
+	defer wrap(&err, "count nodes")
 	err = tx.query(func(row scanner) error {
 		var status Status
 		var jobStatus, n int
@@ -57,16 +56,13 @@ func (tx *Tx) NodeTotals() (c NodeCounts, err error) {
 		}
 		return nil
 	}, `SELECT status, jobStatus, sum(n) FROM nodeTallies GROUP BY status, jobStatus`)
-	if err != nil {
-		return NodeCounts{}, fmt.Errorf("count nodes: %w", err)
-	}
-	return c, nil
+	return c, err
 }
 
 // NodeCounts counts the nodes of a DAG, step by step in the order of their numbers. It reads a few rows for each step.
-func (tx *Tx) NodeCounts(uid string, attempt int) ([]StepCounts, error) {
-	var all []StepCounts
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) NodeCounts(uid string, attempt int) (all []StepCounts, err error) {
+	defer wrap(&err, "count nodes of run %s attempt %d", uid, attempt)
+	err = tx.query(func(row scanner) error {
 		var s Step
 		var status Status
 		var jobStatus, n int
@@ -84,16 +80,13 @@ func (tx *Tx) NodeCounts(uid string, attempt int) ([]StepCounts, error) {
 		return nil
 	}, `SELECT s.step, s.name, s.deferred, t.status, t.jobStatus, t.n FROM steps s JOIN nodeTallies t ON t.run = s.run AND t.step = s.step
 		WHERE s.run = `+runID+` ORDER BY s.step`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("count nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+	return all, err
 }
 
 // SequenceCounts counts the sequences of a DAG. It reads at most three rows.
-func (tx *Tx) SequenceCounts(uid string, attempt int) (SequenceCounts, error) {
-	var c SequenceCounts
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) SequenceCounts(uid string, attempt int) (c SequenceCounts, err error) {
+	defer wrap(&err, "count sequences of run %s attempt %d", uid, attempt)
+	err = tx.query(func(row scanner) error {
 		var status Status
 		var n int
 		if err := row.Scan(&status, &n); err != nil {
@@ -109,15 +102,13 @@ func (tx *Tx) SequenceCounts(uid string, attempt int) (SequenceCounts, error) {
 		}
 		return nil
 	}, `SELECT status, n FROM sequenceTallies WHERE run = `+runID, uid, attempt)
-	if err != nil {
-		return SequenceCounts{}, fmt.Errorf("count sequences of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return c, nil
+	return c, err
 }
 
 // UnconfirmedSequences returns how many of the sequences of a DAG that have succeeded have done so by the word of a
 // callback that HTCondor has not confirmed yet.
 func (tx *Tx) UnconfirmedSequences(uid string, attempt int) (n int, err error) {
+	defer wrap(&err, "count unconfirmed sequences of run %s attempt %d", uid, attempt)
 	err = tx.queryRow(
 		`SELECT count(DISTINCT n.sequence) FROM nodes n JOIN sequences q ON q.run = n.run AND q.sequence = n.sequence
 		WHERE n.run = `+runID+` AND n.status = 4 AND n.source = 'callback' AND q.status = 4`,
@@ -126,25 +117,13 @@ func (tx *Tx) UnconfirmedSequences(uid string, attempt int) (n int, err error) {
 	).Scan(
 		&n,
 	)
-	if err != nil {
-		return 0, fmt.Errorf("count unconfirmed sequences of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return n, nil
+	return n, err
 }
 
 // Sequences returns the sequences of a DAG that are in a state (StatusOpen, StatusSucceeded or StatusFailed), from a
 // number on and limited in number, in their order.
-func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) ([]int, error) {
-	var all []int
-	err := tx.query(func(row scanner) error {
-		var sequence int
-		err := row.Scan(&sequence)
-		all = append(all, sequence)
-		return err
-	}, `SELECT sequence FROM sequences WHERE run = `+runID+` AND sequence >= ? AND status = ? ORDER BY sequence LIMIT ?`,
+func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) (all []int, err error) {
+	defer wrap(&err, "sequences of run %s attempt %d", uid, attempt)
+	return list(tx, one[int], `SELECT sequence FROM sequences WHERE run = `+runID+` AND sequence >= ? AND status = ? ORDER BY sequence LIMIT ?`,
 		uid, attempt, from, int(status), limit)
-	if err != nil {
-		return nil, fmt.Errorf("sequences of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
 }

@@ -1,29 +1,16 @@
 package ledger
 
-import "fmt"
-
 // Orphans lists the objects that vanished many at once, by UID: true for those to be removed nevertheless.
-func (tx *Tx) Orphans() (map[string]bool, error) {
-	orphans := map[string]bool{}
-	err := tx.query(func(row scanner) error {
-		var uid string
-		var remove bool
-		err := row.Scan(&uid, &remove)
-		orphans[uid] = remove
-		return err
-	}, `SELECT uid, remove FROM orphans`)
-	if err != nil {
-		return nil, fmt.Errorf("list orphans: %w", err)
-	}
-	return orphans, nil
+func (tx *Tx) Orphans() (orphans map[string]bool, err error) {
+	defer wrap(&err, "list orphans")
+	return keyed[string, bool](tx, `SELECT uid, remove FROM orphans`)
 }
 
 // KeptOrphans counts those that are not to be removed.
 func (tx *Tx) KeptOrphans() (n int, err error) {
-	if err := tx.queryRow(`SELECT count(*) FROM orphans WHERE remove = 0`).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count orphans: %w", err)
-	}
-	return n, nil
+	defer wrap(&err, "count orphans")
+	err = tx.queryRow(`SELECT count(*) FROM orphans WHERE remove = 0`).Scan(&n)
+	return n, err
 }
 
 // KeepOrphan records that nothing of that UID may be removed until an administrator asks for it; if one has asked
@@ -42,9 +29,8 @@ func (tx *Tx) ForgetOrphan(uid string) error {
 	return tx.setOrphan(`DELETE FROM orphans WHERE uid = ?`, uid)
 }
 
-func (tx *Tx) setOrphan(statement, uid string) error {
-	if _, err := tx.exec(statement, uid); err != nil {
-		return fmt.Errorf("orphan %s: %w", uid, err)
-	}
-	return nil
+func (tx *Tx) setOrphan(statement, uid string) (err error) {
+	defer wrap(&err, "orphan %s", uid)
+	_, err = tx.exec(statement, uid)
+	return err
 }

@@ -31,6 +31,7 @@ func numberOf(sent string, proc int) (int, error) {
 // Kept returns the numbers of the procs of a run, in order, whose ends can stand: those that have succeeded and, if
 // failed is set, those that have failed for another reason than these.
 func (tx *Tx) Kept(uid string, attempt int, failed bool, besides ...string) (kept []int, err error) {
+	defer wrap(&err, "ended procs of run %s attempt %d", uid, attempt)
 	text, err := json.Marshal(append([]string{}, besides...))
 	if err == nil {
 		err = tx.query(func(row scanner) error {
@@ -41,10 +42,7 @@ func (tx *Tx) Kept(uid string, attempt int, failed bool, besides ...string) (kep
 		}, `SELECT proc FROM htcjobs WHERE run = `+runID+` AND (status = 4 OR status = 7 AND ? AND reason NOT IN (SELECT value FROM json_each(?))) ORDER BY proc`,
 			uid, attempt, failed, string(text))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("ended procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return kept, nil
+	return kept, err
 }
 
 // CountSucceeded returns how many procs of a run with these numbers have succeeded, and how many of them had before it
@@ -69,15 +67,13 @@ func (tx *Tx) CountSucceeded(uid string, attempt int, among procset.Set) (n, car
 // CarryProcs gives a run that sends only some procs, and was just inserted, the rows of the others as they ended in an
 // earlier attempt of the same UID, and what they have written elsewhere to where it writes, too: its destinations must
 // have been set. ErrNotFound if one of them has no end there.
-func (tx *Tx) CarryProcs(r Run, from int) error {
+func (tx *Tx) CarryProcs(r Run, from int) (err error) {
+	defer wrap(&err, "carry procs of attempt %d over to run %s attempt %d", from, r.UID, r.Attempt)
 	numbers, err := r.Numbers()
 	if err == nil {
 		err = tx.carryProcs(r, from, numbers)
 	}
-	if err != nil {
-		return fmt.Errorf("carry procs of attempt %d over to run %s attempt %d: %w", from, r.UID, r.Attempt, err)
-	}
-	return nil
+	return err
 }
 
 func (tx *Tx) carryProcs(r Run, from int, numbers procset.Set) error {
@@ -139,29 +135,19 @@ func (tx *Tx) RecallProcs(r Run, kept []Proc) error {
 }
 
 // DropCarried removes what CarryProcs has added to a run, which is to send all procs instead.
-func (tx *Tx) DropCarried(uid string, attempt int) error {
-	_, err := tx.exec(`DELETE FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`'`, uid, attempt)
+func (tx *Tx) DropCarried(uid string, attempt int) (err error) {
+	defer wrap(&err, "drop the carried procs of run %s attempt %d", uid, attempt)
+	_, err = tx.exec(`DELETE FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`'`, uid, attempt)
 	if err == nil {
 		_, err = tx.exec(`DELETE FROM written WHERE run = `+runID, uid, attempt)
 	}
-	if err != nil {
-		return fmt.Errorf("drop the carried procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 // CarriedOutput returns which of the procs that were carried over to a run have output.
 func (tx *Tx) CarriedOutput(uid string, attempt int) (procs []int, err error) {
-	err = tx.query(func(row scanner) error {
-		var n int
-		err := row.Scan(&n)
-		procs = append(procs, n)
-		return err
-	}, `SELECT proc FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`' AND fetched IN (1, 3)`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("carried output of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return procs, nil
+	defer wrap(&err, "carried output of run %s attempt %d", uid, attempt)
+	return list(tx, one[int], `SELECT proc FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`' AND fetched IN (1, 3)`, uid, attempt)
 }
 
 // insertSent is insertProcs for a run that sends only some procs. All of them get rows, though HTCondor may have shown

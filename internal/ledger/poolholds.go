@@ -1,7 +1,5 @@
 package ledger
 
-import "fmt"
-
 // heldByPool is true for a proc that htcd holds because its pool is suspended. It is written out, so that the index
 // htcjobs_pool_holds serves.
 const heldByPool = `p.reason = 'PoolSuspended' AND p.run IS NOT NULL AND p.status = 1 AND p.jobStatus = 5`
@@ -11,9 +9,10 @@ const nodeHeldByPool = `p.reason = 'PoolSuspended' AND p.status = 1 AND p.jobSta
 
 // HeldByPools returns how many procs and nodes of a pool are on hold because it is suspended, by namespace. It reads a
 // row for each.
-func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
-	all := map[string]int{}
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) HeldByPools(pool string) (all map[string]int, err error) {
+	defer wrap(&err, "count procs held by pool %s", pool)
+	all = map[string]int{}
+	err = tx.query(func(row scanner) error {
 		var namespace string
 		var n int
 		err := row.Scan(&namespace, &n)
@@ -21,10 +20,7 @@ func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
 		return err
 	}, `SELECT r.namespace, count(*) FROM htcjobs p JOIN runs r ON r.id = p.run WHERE `+heldByPool+` AND r.pool = ? AND r.`+ofHTCJobs+` GROUP BY 1
 		UNION ALL SELECT r.namespace, count(*) FROM nodes p INDEXED BY nodes_pool_holds JOIN runs r ON r.id = p.run WHERE `+nodeHeldByPool+` AND r.pool = ? GROUP BY 1`, pool, pool)
-	if err != nil {
-		return nil, fmt.Errorf("count procs held by pool %s: %w", pool, err)
-	}
-	return all, nil
+	return all, err
 }
 
 // RunsHeldByPools returns the runs of which procs, nodes or the factory are on hold because their pool is, or was,

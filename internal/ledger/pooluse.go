@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -35,9 +34,9 @@ func (u PoolUse) Open() int { return u.Sending + u.Unseen + u.Idle + u.Running +
 
 // PoolUse sums up the open runs of a pool; those of the empty name were sent by way of none. It reads a few rows for
 // each open run.
-func (tx *Tx) PoolUse(pool string) ([]PoolUse, error) {
-	var all []PoolUse
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) PoolUse(pool string) (all []PoolUse, err error) {
+	defer wrap(&err, "sum up the open runs of pool %q", pool)
+	err = tx.query(func(row scanner) error {
 		var at PoolUse
 		var status Status
 		var jobStatus, n int
@@ -50,10 +49,7 @@ func (tx *Tx) PoolUse(pool string) ([]PoolUse, error) {
 		all[len(all)-1].add(status, jobStatus, n)
 		return nil
 	}, poolUse, pool, pool)
-	if err != nil {
-		return nil, fmt.Errorf("sum up the open runs of pool %q: %w", pool, err)
-	}
-	return all, nil
+	return all, err
 }
 
 func (u PoolUse) place() [3]string { return [3]string{u.Namespace, u.Collector, u.Schedd} }
@@ -96,16 +92,10 @@ const poolRequests = `SELECT r.namespace, s.effective, sum(t.n * (t.jobStatus = 
 
 // PoolRequests sums up by what they ask for the jobs of a pool that wait for a slot or run, as PoolUse does.
 func (tx *Tx) PoolRequests(pool string) (all []PoolRequest, err error) {
-	err = tx.query(func(row scanner) error {
-		var r PoolRequest
-		err := row.Scan(&r.Namespace, &r.Effective, &r.Waiting, &r.InUse)
-		all = append(all, r)
-		return err
-	}, poolRequests, pool, pool)
-	if err != nil {
-		return nil, fmt.Errorf("sum up what is requested of pool %q: %w", pool, err)
-	}
-	return all, nil
+	defer wrap(&err, "sum up what is requested of pool %q", pool)
+	return list(tx, into(func(r *PoolRequest) []any {
+		return []any{&r.Namespace, &r.Effective, &r.Waiting, &r.InUse}
+	}), poolRequests, pool, pool)
 }
 
 // Sent is how many procs were sent by way of a pool in one submission.
@@ -126,26 +116,20 @@ type PoolFactory struct {
 
 // PoolFactories lists those of a pool that are open.
 func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
-	err = tx.query(func(row scanner) error {
-		var f PoolFactory
-		err := row.Scan(&f.UID, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade)
-		all = append(all, f)
-		return err
-	}, `SELECT r.uid, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
+	defer wrap(&err, "list the factories of pool %q", pool)
+	return list(tx, into(func(f *PoolFactory) []any {
+		return []any{&f.UID, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade}
+	}), `SELECT r.uid, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
 			max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id
 		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)
-	if err != nil {
-		return nil, fmt.Errorf("list the factories of pool %q: %w", pool, err)
-	}
-	return all, nil
 }
 
 // SentSince lists the submissions after a time, oldest first. It reads every run, once for all pools: 100,000 take some
 // 60 ms.
-func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
-	var all []Sent
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) SentSince(after time.Time) (all []Sent, err error) {
+	defer wrap(&err, "list recent submissions")
+	err = tx.query(func(row scanner) error {
 		var s Sent
 		var at int64
 		if err := row.Scan(&s.Pool, &s.Procs, &at); err != nil {
@@ -155,8 +139,5 @@ func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
 		all = append(all, s)
 		return nil
 	}, `SELECT pool, `+firstSent+`, submitted FROM runs r WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
-	if err != nil {
-		return nil, fmt.Errorf("list recent submissions: %w", err)
-	}
-	return all, nil
+	return all, err
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,23 +101,13 @@ const (
 
 // InsertProcs adds the rows 0 to n-1 of r's cluster, all open, dated r.Submitted. r must be in the ledger (ErrNotFound)
 // and name its cluster; ErrExists if it already has rows.
-func (tx *Tx) InsertProcs(r Run, n int) error {
-	err := tx.insertProcs(r, n)
-	if err != nil {
-		return fmt.Errorf("insert %d procs of run %s attempt %d: %w", n, r.UID, r.Attempt, err)
-	}
-	return nil
-}
-
-func (tx *Tx) insertProcs(r Run, n int) error {
+func (tx *Tx) InsertProcs(r Run, n int) (err error) {
+	defer wrap(&err, "insert %d procs of run %s attempt %d", n, r.UID, r.Attempt)
 	if r.Cluster <= 0 || n <= 0 {
 		return fmt.Errorf("cluster %d with %d procs cannot be", r.Cluster, n)
 	}
 	var id int64
-	err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
-	}
+	err = tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&id)
 	if err != nil {
 		return err
 	}
@@ -188,12 +177,9 @@ func (tx *Tx) AddGone(r Run, atLeast int) error {
 // MakeAgain takes back that a factory does not make some of its jobs.
 func (tx *Tx) MakeAgain(r Run) error { return tx.setUnmade(r, 0) }
 
-func (tx *Tx) setUnmade(r Run, n int) error {
-	err := tx.change(`UPDATE runs SET unmade = ? WHERE uid = ? AND attempt = ?`, n, r.UID, r.Attempt)
-	if err != nil {
-		return fmt.Errorf("record that procs of run %s attempt %d are not made: %w", r.UID, r.Attempt, err)
-	}
-	return nil
+func (tx *Tx) setUnmade(r Run, n int) (err error) {
+	defer wrap(&err, "record that procs of run %s attempt %d are not made", r.UID, r.Attempt)
+	return tx.change(`UPDATE runs SET unmade = ? WHERE uid = ? AND attempt = ?`, n, r.UID, r.Attempt)
 }
 
 // EndApart gives those of a run's procs that have ended as one proc, and have these numbers, the reason and the message
@@ -217,9 +203,6 @@ func (tx *Tx) rowsMade(r Run) (rows int, counts Counts, err error) {
 	}
 	unmade := 0
 	err = tx.queryRow(`SELECT unmade FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&unmade)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotFound
-	}
 	return r.Procs - counts.Waiting - unmade, counts, err
 }
 
@@ -260,31 +243,26 @@ func (tx *Tx) addRows(r Run, from, to int, as Proc) error {
 }
 
 // UpdateProc writes the mutable fields of a proc: Status and everything below it; ErrNotFound if there is no such row.
-func (tx *Tx) UpdateProc(p Proc) error {
-	err := tx.change(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+func (tx *Tx) UpdateProc(p Proc) (err error) {
+	defer wrap(&err, "update proc %d of run %s attempt %d", p.Proc, p.UID, p.Attempt)
+	return tx.change(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ?, usage = ? WHERE run = `+runID+` AND proc = ?`,
 		int(p.Status), p.JobStatus, p.ExitCode, p.Signal, p.Reason, p.Message, p.Source, p.Absent,
 		millis(p.Changed), millis(p.Checked), int(p.Fetched), p.Stderr, p.Usage, p.UID, p.Attempt, p.Proc)
-	if err != nil {
-		return fmt.Errorf("update proc %d of run %s attempt %d: %w", p.Proc, p.UID, p.Attempt, err)
-	}
-	return nil
 }
 
 // Proc returns one proc of a run, or ErrNotFound.
-func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
-	p, err := scanProc(tx.queryRow(selectProc+`WHERE r.uid = ? AND r.attempt = ? AND p.proc = ?`, uid, attempt, proc))
-	if err != nil {
-		return Proc{}, fmt.Errorf("proc %d of run %s attempt %d: %w", proc, uid, attempt, err)
-	}
-	return p, nil
+func (tx *Tx) Proc(uid string, attempt, proc int) (p Proc, err error) {
+	defer wrap(&err, "proc %d of run %s attempt %d", proc, uid, attempt)
+	return scanProc(tx.queryRow(selectProc+`WHERE r.uid = ? AND r.attempt = ? AND p.proc = ?`, uid, attempt, proc))
 }
 
 // ProcByJobID finds a proc of an HTCJob by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If
 // two schedds gave the same cluster id to runs of one name, it returns the run with that token, otherwise the newer
 // one: the caller must check the token.
-func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
-	p, err := Proc{}, ErrNotFound
+func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (p Proc, err error) {
+	defer wrap(&err, "job %q of %s/%s", jobID, namespace, name)
+	p, err = Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
 		var uid, sent string
 		var attempt int
@@ -303,14 +281,8 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 		if err == nil {
 			p, err = tx.made(uid, attempt, sent, proc)
 		}
-		if errors.Is(err, sql.ErrNoRows) {
-			err = ErrNotFound
-		}
 	}
-	if err != nil {
-		return Proc{}, fmt.Errorf("job %q of %s/%s: %w", jobID, namespace, name, err)
-	}
-	return p, nil
+	return p, err
 }
 
 // made returns the proc that is a cluster's proc, and of which a callback tells: its factory may have made it since
@@ -336,7 +308,8 @@ func (tx *Tx) made(uid string, attempt int, sent string, place int) (Proc, error
 
 // Procs returns the procs of a run that match f, in the order of their numbers. A run may have 100,000: ask in pages
 // (From, Limit), each a Read of its own, since a Read delays commits.
-func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
+func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) (procs []Proc, err error) {
+	defer wrap(&err, "procs of run %s attempt %d", uid, attempt)
 	// The + 0 keeps SQLite from planning by the number: it would prepare the statement again whenever the number
 	// changes.
 	where := `WHERE r.uid = ? AND r.attempt = ? AND p.proc >= ? + 0`
@@ -371,30 +344,13 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	if limit <= 0 {
 		limit = -1
 	}
-	var procs []Proc
-	err := tx.query(func(row scanner) error {
-		p, err := scanProc(row)
-		procs = append(procs, p)
-		return err
-	}, selectProc+where+` ORDER BY p.proc LIMIT ? + 0`, append(args, limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return procs, nil
+	return list(tx, scanProc, selectProc+where+` ORDER BY p.proc LIMIT ? + 0`, append(args, limit)...)
 }
 
 // OpenNumbers returns the numbers of a run's procs that have not ended, in order.
 func (tx *Tx) OpenNumbers(uid string, attempt int) (numbers []int, err error) {
-	err = tx.query(func(row scanner) error {
-		var n int
-		err := row.Scan(&n)
-		numbers = append(numbers, n)
-		return err
-	}, `SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("open procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return numbers, nil
+	defer wrap(&err, "open procs of run %s attempt %d", uid, attempt)
+	return list(tx, one[int], `SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`, uid, attempt)
 }
 
 func scanProc(row scanner) (Proc, error) {
@@ -422,9 +378,6 @@ func scanProc(row scanner) (Proc, error) {
 		&p.Stderr,
 		&p.Usage,
 	)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Proc{}, ErrNotFound
-	}
 	p.Changed, p.Checked = fromMillis(changed), fromMillis(checked)
 	return p, err
 }

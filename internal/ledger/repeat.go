@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/json"
-	"fmt"
 )
 
 // Occasion is one on which a rule of a workflow has a sequence repeat steps.
@@ -16,40 +15,25 @@ type Occasion struct {
 const NoRule = -1
 
 // Occasions returns those of a DAG, none if it repeats nothing, by sequence.
-func (tx *Tx) Occasions(uid string, attempt int) ([]Occasion, error) {
-	var all []Occasion
-	err := tx.query(func(row scanner) error {
-		var o Occasion
-		err := row.Scan(&o.Rule, &o.Sequence, &o.Value)
-		all = append(all, o)
-		return err
-	}, `SELECT rule, sequence, value FROM repeats WHERE run = `+runID+` ORDER BY sequence, rule`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("occasions of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+func (tx *Tx) Occasions(uid string, attempt int) (all []Occasion, err error) {
+	defer wrap(&err, "occasions of run %s attempt %d", uid, attempt)
+	return list(tx, into(func(o *Occasion) []any {
+		return []any{&o.Rule, &o.Sequence, &o.Value}
+	}), `SELECT rule, sequence, value FROM repeats WHERE run = `+runID+` ORDER BY sequence, rule`, uid, attempt)
 }
 
 // Repeats reports whether a DAG repeats steps.
 func (tx *Tx) Repeats(uid string, attempt int) (repeats bool, err error) {
+	defer wrap(&err, "whether run %s attempt %d repeats", uid, attempt)
 	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM repeats WHERE run = `+runID+`)`, uid, attempt).Scan(&repeats)
-	if err != nil {
-		return false, fmt.Errorf("whether run %s attempt %d repeats: %w", uid, attempt, err)
-	}
-	return repeats, nil
+	return repeats, err
 }
 
 // Repeat records that a DAG, which has just been inserted with its nodes and what it carries, repeats steps of
 // sequences. Its nodes take the place of those that the earlier DAGs from attempt first on have of the same steps and
 // sequences: each is there once. These must have ended.
-func (tx *Tx) Repeat(r Run, first int, all []Occasion) error {
-	if err := tx.repeat(r, first, all); err != nil {
-		return fmt.Errorf("repeat steps in run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return nil
-}
-
-func (tx *Tx) repeat(r Run, first int, all []Occasion) error {
+func (tx *Tx) Repeat(r Run, first int, all []Occasion) (err error) {
+	defer wrap(&err, "repeat steps in run %s attempt %d", r.UID, r.Attempt)
 	triples := make([][3]any, len(all))
 	for i, o := range all {
 		triples[i] = [3]any{o.Rule, o.Sequence, o.Value}
@@ -113,24 +97,16 @@ func (tx *Tx) replace(by, run int64) error {
 }
 
 // Repeated returns how often a rule has had each sequence repeat, in the DAGs from attempt first on.
-func (tx *Tx) Repeated(uid string, first, rule int) (map[int]int, error) {
-	times := map[int]int{}
-	err := tx.query(func(row scanner) error {
-		var sequence, n int
-		err := row.Scan(&sequence, &n)
-		times[sequence] = n
-		return err
-	}, `SELECT p.sequence, count(*) FROM runs r JOIN repeats p ON p.run = r.id WHERE r.uid = ? AND r.attempt >= ? AND p.rule = ? GROUP BY p.sequence`, uid, first, rule)
-	if err != nil {
-		return nil, fmt.Errorf("what rule %d of run %s attempt %d has repeated: %w", rule, uid, first, err)
-	}
-	return times, nil
+func (tx *Tx) Repeated(uid string, first, rule int) (times map[int]int, err error) {
+	defer wrap(&err, "what rule %d of run %s attempt %d has repeated", rule, uid, first)
+	return keyed[int, int](tx, `SELECT p.sequence, count(*) FROM runs r JOIN repeats p ON p.run = r.id WHERE r.uid = ? AND r.attempt >= ? AND p.rule = ? GROUP BY p.sequence`, uid, first, rule)
 }
 
 // SequenceResults calls fn with each result that nodes of a step have under a name, by their sequences, and whether all
 // of the sequence has succeeded in that DAG.
-func (tx *Tx) SequenceResults(uid string, attempt, step int, name string, fn func(o Occasion, succeeded bool)) error {
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) SequenceResults(uid string, attempt, step int, name string, fn func(o Occasion, succeeded bool)) (err error) {
+	defer wrap(&err, "results %s of run %s attempt %d", name, uid, attempt)
+	return tx.query(func(row scanner) error {
 		var o Occasion
 		var status Status
 		err := row.Scan(&o.Sequence, &o.Value, &status)
@@ -138,8 +114,4 @@ func (tx *Tx) SequenceResults(uid string, attempt, step int, name string, fn fun
 		return err
 	}, `SELECT n.sequence, v.value, s.status FROM metrics m CROSS JOIN results v ON v.run = m.run AND v.metric = m.metric CROSS JOIN nodes n ON n.run = v.run AND n.node = v.node
 		CROSS JOIN sequences s ON s.run = n.run AND s.sequence = n.sequence WHERE m.run = `+runID+` AND m.step = ? AND m.name = ? ORDER BY n.node`, uid, attempt, step, name)
-	if err != nil {
-		return fmt.Errorf("results %s of run %s attempt %d: %w", name, uid, attempt, err)
-	}
-	return nil
 }

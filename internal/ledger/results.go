@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -58,7 +57,7 @@ func (tx *Tx) SetResults(n Node, all []Result, replace bool) (left []string, err
 // metric returns the number of a metric, a new one if need be, and -1 if there is no room for one more.
 func (tx *Tx) metric(run int64, step int, name string) (number int, err error) {
 	err = tx.queryRow(`SELECT metric FROM metrics WHERE run = ? AND step = ? AND name = ?`, run, step, name).Scan(&number)
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, ErrNotFound) {
 		return number, err
 	}
 	if err := tx.queryRow(`SELECT count(*) FROM metrics WHERE run = ?`, run).Scan(&number); err != nil {
@@ -72,19 +71,12 @@ func (tx *Tx) metric(run int64, step int, name string) (number int, err error) {
 }
 
 // Metrics lists what nodes of a DAG have results of, ordered by step and name.
-func (tx *Tx) Metrics(uid string, attempt int) ([]Metric, error) {
-	var all []Metric
-	err := tx.query(func(row scanner) error {
-		var m Metric
-		err := row.Scan(&m.Number, &m.Name, &m.Step.Number, &m.Step.Name, &m.Step.Deferred)
-		all = append(all, m)
-		return err
-	}, `SELECT m.metric, m.name, s.step, s.name, s.deferred FROM metrics m JOIN steps s ON s.run = m.run AND s.step = m.step
+func (tx *Tx) Metrics(uid string, attempt int) (all []Metric, err error) {
+	defer wrap(&err, "metrics of run %s attempt %d", uid, attempt)
+	return list(tx, into(func(m *Metric) []any {
+		return []any{&m.Number, &m.Name, &m.Step.Number, &m.Step.Name, &m.Step.Deferred}
+	}), `SELECT m.metric, m.name, s.step, s.name, s.deferred FROM metrics m JOIN steps s ON s.run = m.run AND s.step = m.step
 		WHERE m.run = `+runID+` ORDER BY m.step, m.name`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("metrics of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
 }
 
 // DropResults deletes results of a workflow's DAGs, limited in number, and returns how many these were. Deleting
@@ -93,7 +85,7 @@ func (tx *Tx) DropResults(uid string, limit int) (n int, err error) {
 	var run, metric int64
 	err = tx.queryRow(`SELECT m.run, m.metric FROM metrics m WHERE m.run IN (SELECT id FROM runs WHERE uid = ?)
 		AND EXISTS (SELECT 1 FROM results r WHERE r.run = m.run AND r.metric = m.metric) LIMIT 1`, uid).Scan(&run, &metric)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, ErrNotFound) {
 		return 0, nil
 	}
 	var dropped int64
@@ -108,16 +100,7 @@ func (tx *Tx) DropResults(uid string, limit int) (n int, err error) {
 }
 
 // Results returns the values of a metric, in no particular order. It reads a row for each.
-func (tx *Tx) Results(uid string, attempt, metric int) ([]float64, error) {
-	var all []float64
-	err := tx.query(func(row scanner) error {
-		var value float64
-		err := row.Scan(&value)
-		all = append(all, value)
-		return err
-	}, `SELECT value FROM results WHERE run = `+runID+` AND metric = ?`, uid, attempt, metric)
-	if err != nil {
-		return nil, fmt.Errorf("results of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+func (tx *Tx) Results(uid string, attempt, metric int) (all []float64, err error) {
+	defer wrap(&err, "results of run %s attempt %d", uid, attempt)
+	return list(tx, one[float64], `SELECT value FROM results WHERE run = `+runID+` AND metric = ?`, uid, attempt, metric)
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -20,9 +19,9 @@ type RuleState struct {
 }
 
 // RuleStates returns those of the rules that were looked at, in their order. The run is the attempt's first.
-func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
-	var all []RuleState
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) RuleStates(uid string, attempt int) (all []RuleState, err error) {
+	defer wrap(&err, "rules of run %s attempt %d", uid, attempt)
+	err = tx.query(func(row scanner) error {
 		var s RuleState
 		var acted int64
 		err := row.Scan(
@@ -41,15 +40,13 @@ func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
 		all = append(all, s)
 		return err
 	}, `SELECT rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("rules of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+	return all, err
 }
 
 // SetRuleState writes one of them.
-func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) error {
-	err := tx.change(
+func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) (err error) {
+	defer wrap(&err, "rule %d of run %s attempt %d", s.Rule, uid, attempt)
+	return tx.change(
 		`INSERT OR REPLACE INTO rules (run, rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told)
 		SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
 		s.Rule,
@@ -65,10 +62,6 @@ func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) error {
 		uid,
 		attempt,
 	)
-	if err != nil {
-		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
-	}
-	return nil
 }
 
 // TellRule records that there was an Event about what a rule has done.
@@ -82,9 +75,8 @@ func (tx *Tx) ApplyRule(uid string, attempt int, s RuleState) error {
 }
 
 // markRule changes a state unless the rule has acted again.
-func (tx *Tx) markRule(set, uid string, attempt int, s RuleState) error {
-	if _, err := tx.exec(set+` WHERE run = `+runID+` AND rule = ? AND acts = ?`, uid, attempt, s.Rule, s.Acts); err != nil {
-		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
-	}
-	return nil
+func (tx *Tx) markRule(set, uid string, attempt int, s RuleState) (err error) {
+	defer wrap(&err, "rule %d of run %s attempt %d", s.Rule, uid, attempt)
+	_, err = tx.exec(set+` WHERE run = `+runID+` AND rule = ? AND acts = ?`, uid, attempt, s.Rule, s.Acts)
+	return err
 }

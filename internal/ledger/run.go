@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -110,43 +108,32 @@ type RunFilter struct {
 }
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
-func (tx *Tx) InsertRun(r Run) error {
+func (tx *Tx) InsertRun(r Run) (err error) {
+	defer wrap(&err, "insert run %s attempt %d", r.UID, r.Attempt)
 	n, err := tx.exec(insertRunText, valuesOf(r.columns())...)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
-	if err != nil {
-		return fmt.Errorf("insert run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return nil
+	return err
 }
 
 // UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind, Created and Unmade;
 // ErrNotFound if there is no such run. The rows of its procs are not changed.
-func (tx *Tx) UpdateRun(r Run) error {
-	err := tx.change(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
-	if err != nil {
-		return fmt.Errorf("update run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return nil
+func (tx *Tx) UpdateRun(r Run) (err error) {
+	defer wrap(&err, "update run %s attempt %d", r.UID, r.Attempt)
+	return tx.change(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
 }
 
 // Run returns one run, or ErrNotFound.
-func (tx *Tx) Run(uid string, attempt int) (Run, error) {
-	r, err := scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? AND attempt = ?`, uid, attempt))
-	if err != nil {
-		return Run{}, fmt.Errorf("run %s attempt %d: %w", uid, attempt, err)
-	}
-	return r, nil
+func (tx *Tx) Run(uid string, attempt int) (r Run, err error) {
+	defer wrap(&err, "run %s attempt %d", uid, attempt)
+	return scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? AND attempt = ?`, uid, attempt))
 }
 
 // LatestRun returns the run of that UID with the highest attempt, or ErrNotFound.
-func (tx *Tx) LatestRun(uid string) (Run, error) {
-	r, err := scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? ORDER BY attempt DESC LIMIT 1`, uid))
-	if err != nil {
-		return Run{}, fmt.Errorf("latest run of %s: %w", uid, err)
-	}
-	return r, nil
+func (tx *Tx) LatestRun(uid string) (r Run, err error) {
+	defer wrap(&err, "latest run of %s", uid)
+	return scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? ORDER BY attempt DESC LIMIT 1`, uid))
 }
 
 // Runs returns the runs that match f, oldest first.
@@ -172,22 +159,15 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 
 // runsWhere returns the runs, of whatever kind, that satisfy a condition, oldest first; which says for errors what runs
 // these are.
-func (tx *Tx) runsWhere(which, where string, args ...any) ([]Run, error) {
-	var runs []Run
-	err := tx.query(func(row scanner) error {
-		r, err := scanRun(row)
-		runs = append(runs, r)
-		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list runs%s: %w", which, err)
-	}
-	return runs, nil
+func (tx *Tx) runsWhere(which, where string, args ...any) (runs []Run, err error) {
+	defer wrap(&err, "list runs%s", which)
+	return list(tx, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id`, args...)
 }
 
 // SentWith reports whether a run of that namespace, other than a refused one, was sent with the Secret; usual: also
 // those that name none.
 func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err error) {
+	defer wrap(&err, "look for runs with secret %s/%s", namespace, secret)
 	err = tx.queryRow(
 		`SELECT EXISTS (SELECT 1 FROM runs WHERE namespace = ? AND state <> ? AND (secret = ? OR ? AND secret = ''))`,
 		namespace,
@@ -197,10 +177,7 @@ func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err err
 	).Scan(
 		&sent,
 	)
-	if err != nil {
-		return false, fmt.Errorf("look for runs with secret %s/%s: %w", namespace, secret, err)
-	}
-	return sent, nil
+	return sent, err
 }
 
 // DeleteRuns deletes every run of that UID and the rows of its procs; no run is no error.
@@ -211,14 +188,7 @@ func (tx *Tx) DeleteRuns(uid string) error {
 	return tx.ForgetOrphan(uid)
 }
 
-func scanRun(row scanner) (Run, error) {
-	var r Run
-	err := row.Scan(valuesOf(r.columns())...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Run{}, ErrNotFound
-	}
-	return r, err
-}
+var scanRun = into(func(r *Run) []any { return valuesOf(r.columns()) })
 
 // millis is a time as stored in the file: Unix milliseconds, 0 for the zero time.
 func millis(t time.Time) int64 {

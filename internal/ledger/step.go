@@ -1,7 +1,5 @@
 package ledger
 
-import "fmt"
-
 // Step is a step of a workflow that a DAG runs.
 type Step struct {
 	Number    int // in spec.steps, from 0; finally comes after the last
@@ -12,16 +10,9 @@ type Step struct {
 }
 
 // Steps returns the steps of a DAG in the order of their numbers.
-func (tx *Tx) Steps(uid string, attempt int) ([]Step, error) {
-	var steps []Step
-	err := tx.query(func(row scanner) error {
-		var s Step
-		err := row.Scan(&s.Number, &s.Name, &s.Deferred, &s.Effective)
-		steps = append(steps, s)
-		return err
-	}, `SELECT step, name, deferred, effective FROM steps WHERE run = `+runID+` ORDER BY step`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("steps of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return steps, nil
+func (tx *Tx) Steps(uid string, attempt int) (steps []Step, err error) {
+	defer wrap(&err, "steps of run %s attempt %d", uid, attempt)
+	return list(tx, into(func(s *Step) []any {
+		return []any{&s.Number, &s.Name, &s.Deferred, &s.Effective}
+	}), `SELECT step, name, deferred, effective FROM steps WHERE run = `+runID+` ORDER BY step`, uid, attempt)
 }

@@ -24,26 +24,13 @@ func (tx *Tx) SetTables(uid string, attempt int, tables map[string]Items) error 
 }
 
 // Tables returns those of a run by their names; none if it has none.
-func (tx *Tx) Tables(uid string, attempt int) (map[string][]string, error) {
-	all, err := tx.texts(`SELECT name, texts FROM tables WHERE run = `+runID+` ORDER BY name, first`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("tables of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+func (tx *Tx) Tables(uid string, attempt int) (all map[string][]string, err error) {
+	defer wrap(&err, "tables of run %s attempt %d", uid, attempt)
+	return tx.texts(`SELECT name, texts FROM tables WHERE run = `+runID+` ORDER BY name, first`, uid, attempt)
 }
 
 // TableRows returns how many rows each of them has.
-func (tx *Tx) TableRows(uid string, attempt int) (map[string]int, error) {
-	all := map[string]int{}
-	err := tx.query(func(row scanner) error {
-		var name string
-		var n int
-		err := row.Scan(&name, &n)
-		all[name] = n
-		return err
-	}, `SELECT name, sum(n) FROM tables WHERE run = `+runID+` GROUP BY name`, uid, attempt)
-	if err != nil {
-		return nil, fmt.Errorf("tables of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+func (tx *Tx) TableRows(uid string, attempt int) (all map[string]int, err error) {
+	defer wrap(&err, "tables of run %s attempt %d", uid, attempt)
+	return keyed[string, int](tx, `SELECT name, sum(n) FROM tables WHERE run = `+runID+` GROUP BY name`, uid, attempt)
 }

@@ -1,12 +1,10 @@
 package ledger
 
-import "fmt"
-
 // Counts returns how many procs of a run are in which state. It reads a few rows of the table tallies, which triggers
 // maintain, and so costs the same for a run of 1 and of 100,000. No such run is all zeros.
-func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
-	var c Counts
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) Counts(uid string, attempt int) (c Counts, err error) {
+	defer wrap(&err, "count procs of run %s attempt %d", uid, attempt)
+	err = tx.query(func(row scanner) error {
 		var status Status
 		var jobStatus, n int
 		if err := row.Scan(&status, &jobStatus, &n); err != nil {
@@ -18,17 +16,14 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 		UNION ALL SELECT 7, 0, unmade FROM runs WHERE uid = ? AND attempt = ?
 		UNION ALL SELECT 1, -1, max(max(r.procs, r.jobs) - r.unmade - (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = r.id), 0) FROM runs r
 		WHERE r.uid = ? AND r.attempt = ? AND r.factory > 0 AND r.state = ?`, uid, attempt, uid, attempt, uid, attempt, string(Submitted))
-	if err != nil {
-		return Counts{}, fmt.Errorf("count procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return c, nil
+	return c, err
 }
 
 // CountReason returns how many procs that a run has sent have failed for this reason. It reads a row for every one that
 // failed.
-func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
-	var n int
-	err := tx.queryRow(
+func (tx *Tx) CountReason(uid string, attempt int, reason string) (n int, err error) {
+	defer wrap(&err, "count procs of run %s attempt %d by reason", uid, attempt)
+	err = tx.queryRow(
 		`SELECT count(*) + (SELECT coalesce(sum(unmade), 0) FROM runs WHERE uid = ?1 AND attempt = ?2 AND stop = ?3)
 		FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = ?1 AND attempt = ?2) AND status = 7 AND reason = ?3 AND source <> '`+SourceCarried+`'`,
 		uid,
@@ -37,10 +32,7 @@ func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	).Scan(
 		&n,
 	)
-	if err != nil {
-		return 0, fmt.Errorf("count procs of run %s attempt %d by reason: %w", uid, attempt, err)
-	}
-	return n, nil
+	return n, err
 }
 
 // HTCondor's JobStatus codes that are counted separately.

@@ -1,14 +1,13 @@
 package ledger
 
 import (
-	"fmt"
 	"time"
 )
 
 // Totals counts the procs of all HTCJobs in one pass over the table tallies, which has a few rows for each run.
-func (tx *Tx) Totals() (Counts, error) {
-	var c Counts
-	err := tx.queryRow(
+func (tx *Tx) Totals() (c Counts, err error) {
+	defer wrap(&err, "count procs")
+	err = tx.queryRow(
 		`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
 			coalesce(sum(n) FILTER (WHERE status = 7), 0) + (SELECT coalesce(sum(unmade), 0) FROM runs), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
@@ -23,10 +22,7 @@ func (tx *Tx) Totals() (Counts, error) {
 			&c.Running,
 			&c.Held,
 		)
-	if err != nil {
-		return Counts{}, fmt.Errorf("count procs: %w", err)
-	}
-	return c, nil
+	return c, err
 }
 
 // NamespaceUse counts the open procs of a namespace's HTCJobs that were sent by a pool, or by none.
@@ -37,21 +33,14 @@ type NamespaceUse struct {
 
 // NamespaceUse counts the open procs of every namespace and pool, those with most of them first. It reads a few rows
 // for each open run.
-func (tx *Tx) NamespaceUse() ([]NamespaceUse, error) {
-	var all []NamespaceUse
-	err := tx.query(func(row scanner) error {
-		var u NamespaceUse
-		err := row.Scan(&u.Namespace, &u.Pool, &u.Idle, &u.Running, &u.Held)
-		all = append(all, u)
-		return err
-	}, `SELECT r.namespace, r.pool, coalesce(sum(t.n) FILTER (WHERE t.jobStatus NOT IN (2, 5, 6, 7)), 0), coalesce(sum(t.n) FILTER (WHERE t.jobStatus IN (2, 6, 7)), 0),
+func (tx *Tx) NamespaceUse() (all []NamespaceUse, err error) {
+	defer wrap(&err, "count open procs of every namespace")
+	return list(tx, into(func(u *NamespaceUse) []any {
+		return []any{&u.Namespace, &u.Pool, &u.Idle, &u.Running, &u.Held}
+	}), `SELECT r.namespace, r.pool, coalesce(sum(t.n) FILTER (WHERE t.jobStatus NOT IN (2, 5, 6, 7)), 0), coalesce(sum(t.n) FILTER (WHERE t.jobStatus IN (2, 6, 7)), 0),
 		coalesce(sum(t.n) FILTER (WHERE t.jobStatus = 5), 0)
 		FROM runs r JOIN tallies t ON t.run = r.id AND t.n > 0 AND t.status = 1
 		WHERE r.`+ofHTCJobs+` AND r.confirmed = 0 AND r.state = 'Submitted' GROUP BY 1, 2 ORDER BY sum(t.n) DESC, 1, 2`)
-	if err != nil {
-		return nil, fmt.Errorf("count open procs of every namespace: %w", err)
-	}
-	return all, nil
 }
 
 // OpenAt sums up the runs of HTCJobs at one schedd whose end HTCondor has not confirmed.
@@ -62,9 +51,9 @@ type OpenAt struct {
 }
 
 // OpenRuns sums up, for every schedd, the submitted runs whose end HTCondor has not confirmed.
-func (tx *Tx) OpenRuns() ([]OpenAt, error) {
-	var all []OpenAt
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) OpenRuns() (all []OpenAt, err error) {
+	defer wrap(&err, "sum up open runs")
+	err = tx.query(func(row scanner) error {
 		var o OpenAt
 		var checked int64
 		if err := row.Scan(&o.Collector, &o.Schedd, &o.Runs, &checked); err != nil {
@@ -75,10 +64,7 @@ func (tx *Tx) OpenRuns() ([]OpenAt, error) {
 		return nil
 	}, `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
 		WHERE `+ofHTCJobs+` AND confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
-	if err != nil {
-		return nil, fmt.Errorf("sum up open runs: %w", err)
-	}
-	return all, nil
+	return all, err
 }
 
 // OpenProcs counts the procs at one schedd that may still be in its queue, as PoolUse does.
@@ -88,29 +74,19 @@ type OpenProcs struct {
 }
 
 // OpenProcs counts, for every schedd, the open procs of all HTCJobs.
-func (tx *Tx) OpenProcs() ([]OpenProcs, error) {
-	var all []OpenProcs
-	err := tx.query(func(row scanner) error {
-		var o OpenProcs
-		err := row.Scan(&o.Collector, &o.Schedd, &o.Procs)
-		all = append(all, o)
-		return err
-	}, `SELECT r.collector, r.schedd, sum(coalesce(t.n, r.procs))
+func (tx *Tx) OpenProcs() (all []OpenProcs, err error) {
+	defer wrap(&err, "count open procs of every schedd")
+	return list(tx, into(func(o *OpenProcs) []any {
+		return []any{&o.Collector, &o.Schedd, &o.Procs}
+	}), `SELECT r.collector, r.schedd, sum(coalesce(t.n, r.procs))
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
 		WHERE r.`+ofHTCJobs+` AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0) GROUP BY 1, 2 ORDER BY 1, 2`)
-	if err != nil {
-		return nil, fmt.Errorf("count open procs of every schedd: %w", err)
-	}
-	return all, nil
 }
 
 // UnfetchedProcs counts the completed procs of all HTCJobs whose output is still to be fetched and has a destination.
-func (tx *Tx) UnfetchedProcs() (int, error) {
-	var n int
-	err := tx.queryRow(`SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run
+func (tx *Tx) UnfetchedProcs() (n int, err error) {
+	defer wrap(&err, "count unfetched output")
+	err = tx.queryRow(`SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run
 		WHERE p.jobStatus = 4 AND p.fetched = 0 AND p.run IS NOT NULL AND r.outputDir <> '' AND r.` + ofHTCJobs).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count unfetched output: %w", err)
-	}
-	return n, nil
+	return n, err
 }

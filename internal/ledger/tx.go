@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -38,18 +39,30 @@ func (tx *Tx) change(text string, args ...any) error {
 	return err
 }
 
-// queryRow's row returns sql.ErrNoRows when there is none.
+// queryRow's row returns ErrNotFound when there is none.
 func (tx *Tx) queryRow(text string, args ...any) scanner {
 	s, err := tx.conn.prepare(tx.ctx, text)
 	if err != nil {
-		return failedRow{err}
+		return row{err: err}
 	}
-	return s.QueryRowContext(tx.ctx, args...)
+	return row{s.QueryRowContext(tx.ctx, args...), nil}
 }
 
-type failedRow struct{ err error }
+type row struct {
+	found *sql.Row
+	err   error // why nothing was asked
+}
 
-func (r failedRow) Scan(...any) error { return r.err }
+func (r row) Scan(dest ...any) error {
+	if r.err != nil {
+		return r.err
+	}
+	err := r.found.Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
+}
 
 func (tx *Tx) query(each func(scanner) error, text string, args ...any) error {
 	s, err := tx.conn.prepare(tx.ctx, text)
@@ -71,4 +84,48 @@ func eachRow(rows *sql.Rows, each func(scanner) error) error {
 		}
 	}
 	return rows.Err()
+}
+
+// list returns what scan reads of each row.
+func list[T any](tx *Tx, scan func(scanner) (T, error), text string, args ...any) (all []T, err error) {
+	err = tx.query(func(row scanner) error {
+		one, err := scan(row)
+		all = append(all, one)
+		return err
+	}, text, args...)
+	return all, err
+}
+
+// one scans a row of one column.
+func one[T any](row scanner) (v T, err error) {
+	err = row.Scan(&v)
+	return v, err
+}
+
+// into scans the columns of a row into what a function names of a T.
+func into[T any](columns func(*T) []any) func(scanner) (T, error) {
+	return func(row scanner) (v T, err error) {
+		err = row.Scan(columns(&v)...)
+		return v, err
+	}
+}
+
+// keyed returns the second column of each row by the first.
+func keyed[K comparable, V any](tx *Tx, text string, args ...any) (map[K]V, error) {
+	all := map[K]V{}
+	err := tx.query(func(row scanner) error {
+		var key K
+		var v V
+		err := row.Scan(&key, &v)
+		all[key] = v
+		return err
+	}, text, args...)
+	return all, err
+}
+
+// wrap says in an error, if there is one, what it is about.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf(format+": %w", append(args, *err)...)
+	}
 }

@@ -1,7 +1,5 @@
 package ledger
 
-import "fmt"
-
 // unchanged holds for a proc that is open according to HTCondor, and of which only its JobStatus is known;
 // unchangedNode for such a node. At any time nearly all open procs are unchanged.
 const (
@@ -12,24 +10,20 @@ const (
 
 // Unchanged calls fn for the unchanged procs of a run, from a number on and limited in number, in the order of their
 // numbers. Comparing 100,000 of them with the schedd takes a tenth of the time and memory of whole rows.
-func (tx *Tx) Unchanged(uid string, attempt, from, limit int, fn func(proc, jobStatus int)) error {
-	err := tx.query(func(row scanner) error {
+func (tx *Tx) Unchanged(uid string, attempt, from, limit int, fn func(proc, jobStatus int)) (err error) {
+	defer wrap(&err, "unchanged procs of run %s attempt %d", uid, attempt)
+	return tx.query(func(row scanner) error {
 		var proc, jobStatus int
 		err := row.Scan(&proc, &jobStatus)
 		fn(proc, jobStatus)
 		return err
 	}, `SELECT p.proc, p.jobStatus FROM htcjobs p WHERE p.run = `+runID+` AND p.proc >= ? + 0 AND `+unchanged+` ORDER BY p.proc LIMIT ? + 0`,
 		uid, attempt, from, limit)
-	if err != nil {
-		return fmt.Errorf("unchanged procs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
 }
 
 // SetChecked records when the schedd was last asked about a run; no such run is no error.
-func (tx *Tx) SetChecked(r Run) error {
-	if _, err := tx.exec(`UPDATE runs SET checked = ? WHERE uid = ? AND attempt = ?`, millis(r.Checked), r.UID, r.Attempt); err != nil {
-		return fmt.Errorf("update run %s attempt %d: %w", r.UID, r.Attempt, err)
-	}
-	return nil
+func (tx *Tx) SetChecked(r Run) (err error) {
+	defer wrap(&err, "update run %s attempt %d", r.UID, r.Attempt)
+	_, err = tx.exec(`UPDATE runs SET checked = ? WHERE uid = ? AND attempt = ?`, millis(r.Checked), r.UID, r.Attempt)
+	return err
 }

@@ -1,7 +1,5 @@
 package ledger
 
-import "fmt"
-
 // unsettled holds for a proc or node whose state may be another than HTCondor's although HTCondor's has not changed
 // lately: it is open and HTCondor has never shown it, or not in its latest answer, or in a state that is left without
 // notice; or it has ended, but only by its callback. It is written like the conditions of the indexes htcjobs_unsettled
@@ -10,35 +8,19 @@ const unsettled = `((p.status = 1 AND (p.source <> 'crosscheck' OR p.absent > 0 
 
 // Unsettled returns up to limit unsettled procs of unconfirmed submitted runs of a kind, in the order of runs and
 // numbers. It costs what there is of them, whatever the number of others.
-func (tx *Tx) Unsettled(kind Kind, limit int) ([]Proc, error) {
+func (tx *Tx) Unsettled(kind Kind, limit int) (procs []Proc, err error) {
+	defer wrap(&err, "unsettled procs")
 	of := ofHTCJobs
 	if kind == Workflows {
 		of = `kind = 'workflow'`
 	}
-	var procs []Proc
-	err := tx.query(func(row scanner) error {
-		p, err := scanProc(row)
-		procs = append(procs, p)
-		return err
-	}, `SELECT `+procColumns+` FROM htcjobs p INDEXED BY htcjobs_unsettled CROSS JOIN runs r ON r.id = p.run
+	return list(tx, scanProc, `SELECT `+procColumns+` FROM htcjobs p INDEXED BY htcjobs_unsettled CROSS JOIN runs r ON r.id = p.run
 		WHERE `+unsettled+` AND p.run IS NOT NULL AND r.confirmed = 0 AND r.state = ? AND r.`+of+` ORDER BY p.run, p.proc LIMIT ? + 0`, string(Submitted), limit)
-	if err != nil {
-		return nil, fmt.Errorf("unsettled procs: %w", err)
-	}
-	return procs, nil
 }
 
 // UnsettledNodes is Unsettled for the nodes of which a job was seen.
-func (tx *Tx) UnsettledNodes(limit int) ([]Node, error) {
-	var nodes []Node
-	err := tx.query(func(row scanner) error {
-		n, err := scanNode(row)
-		nodes = append(nodes, n)
-		return err
-	}, `SELECT `+nodeColumns+` FROM nodes p INDEXED BY nodes_unsettled CROSS JOIN runs r ON r.id = p.run CROSS JOIN steps s ON s.run = r.id AND s.step = p.step
+func (tx *Tx) UnsettledNodes(limit int) (nodes []Node, err error) {
+	defer wrap(&err, "unsettled nodes")
+	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM nodes p INDEXED BY nodes_unsettled CROSS JOIN runs r ON r.id = p.run CROSS JOIN steps s ON s.run = r.id AND s.step = p.step
 		WHERE `+unsettled+` AND p.cluster > 0 AND r.confirmed = 0 AND r.state = ? ORDER BY p.run, p.node LIMIT ? + 0`, string(Submitted), limit)
-	if err != nil {
-		return nil, fmt.Errorf("unsettled nodes: %w", err)
-	}
-	return nodes, nil
 }

@@ -1,11 +1,5 @@
 package ledger
 
-import (
-	"database/sql"
-	"errors"
-	"fmt"
-)
-
 // Destination is where an output of a run goes if it is not only brought back. {proc} stands for the proc's number in
 // URL and Artifact, one of which is empty.
 type Destination struct {
@@ -46,8 +40,9 @@ type PushCounts struct {
 }
 
 // SetDestinations replaces the destinations of a run, which must be in the ledger (ErrNotFound).
-func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) error {
-	_, err := tx.exec(`DELETE FROM destinations WHERE run = `+runID, uid, attempt)
+func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) (err error) {
+	defer wrap(&err, "destinations of run %s attempt %d", uid, attempt)
+	_, err = tx.exec(`DELETE FROM destinations WHERE run = `+runID, uid, attempt)
 	for _, d := range all {
 		if err != nil {
 			break
@@ -62,36 +57,29 @@ func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) error 
 			attempt,
 		)
 	}
-	if err != nil {
-		return fmt.Errorf("destinations of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 // SetWritten records what a proc has written to a destination: the number, the size, the digest and the state of the
 // push. What has no destination is not recorded.
-func (tx *Tx) SetWritten(uid string, attempt int, w Written) error {
-	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
+func (tx *Tx) SetWritten(uid string, attempt int, w Written) (err error) {
+	defer wrap(&err, "output %d of proc %d of run %s attempt %d", w.Number, w.Proc, uid, attempt)
+	_, err = tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT run, number, ?, ?, ?, ?, ? FROM destinations WHERE run = `+runID+` AND number = ? AND (url <> '') = (? = 0)
 		ON CONFLICT (run, proc, number) DO UPDATE SET size = excluded.size, digest = excluded.digest, push = excluded.push, note = excluded.note`,
 		w.Proc, w.Size, w.Digest, int(w.Push), w.Note, uid, attempt, w.Number, int(w.Push))
-	if err != nil {
-		return fmt.Errorf("output %d of proc %d of run %s attempt %d: %w", w.Number, w.Proc, uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 // ExpectWritten records that a proc has written everything that goes to URLs, and that the rest is to be pushed, or, if
 // its output is not here, why it cannot be. Sizes and digests of the former that are known stay.
-func (tx *Tx) ExpectWritten(uid string, attempt, proc int, whyNot string) error {
-	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
+func (tx *Tx) ExpectWritten(uid string, attempt, proc int, whyNot string) (err error) {
+	defer wrap(&err, "outputs of proc %d of run %s attempt %d", proc, uid, attempt)
+	_, err = tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
 		SELECT run, number, ?, -1, '', iif(artifact = '', 0, iif(? = '', 1, 3)), iif(artifact = '', '', ?) FROM destinations WHERE run = `+runID+`
 		ON CONFLICT (run, proc, number) DO UPDATE SET size = -1, digest = '', push = excluded.push, note = excluded.note WHERE push > 0`,
 		proc, whyNot, whyNot, uid, attempt)
-	if err != nil {
-		return fmt.Errorf("outputs of proc %d of run %s attempt %d: %w", proc, uid, attempt, err)
-	}
-	return nil
+	return err
 }
 
 const selectWritten = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.size, w.digest, w.push, w.note
@@ -100,35 +88,24 @@ const selectWritten = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.siz
 
 // Written returns the first outputs of the procs of a run that have succeeded and written them elsewhere, in the order
 // of the procs.
-func (tx *Tx) Written(uid string, attempt, limit int) ([]Written, error) {
-	var all []Written
-	err := tx.query(func(row scanner) error {
-		w, err := scanWritten(row)
-		all = append(all, w)
-		return err
-	}, selectWritten+` AND w.push IN (0, 2) ORDER BY w.proc, w.number LIMIT ?`, uid, attempt, limit)
-	if err != nil {
-		return nil, fmt.Errorf("outputs of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return all, nil
+func (tx *Tx) Written(uid string, attempt, limit int) (all []Written, err error) {
+	defer wrap(&err, "outputs of run %s attempt %d", uid, attempt)
+	return list(tx, scanWritten, selectWritten+` AND w.push IN (0, 2) ORDER BY w.proc, w.number LIMIT ?`, uid, attempt, limit)
 }
 
 // NextPush returns the first output of a run that is to be pushed, in the order of their numbers, beginning with the
 // given one; ErrNotFound if there is none.
-func (tx *Tx) NextPush(uid string, attempt, from int) (Written, error) {
-	w, err := scanWritten(
+func (tx *Tx) NextPush(uid string, attempt, from int) (w Written, err error) {
+	defer wrap(&err, "next push of run %s attempt %d", uid, attempt)
+	return scanWritten(
 		tx.queryRow(selectWritten+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from),
 	)
-	if err != nil {
-		return Written{}, fmt.Errorf("next push of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return w, nil
 }
 
 // Pushes counts the outputs of a run that are pushed.
-func (tx *Tx) Pushes(uid string, attempt int) (PushCounts, error) {
-	var c PushCounts
-	err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM destinations WHERE run = r.id AND artifact <> ''),
+func (tx *Tx) Pushes(uid string, attempt int) (c PushCounts, err error) {
+	defer wrap(&err, "count pushes of run %s attempt %d", uid, attempt)
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM destinations WHERE run = r.id AND artifact <> ''),
 			(SELECT count(*) FROM written WHERE run = r.id AND push = 1),
 			(SELECT count(*) FROM written WHERE run = r.id AND push = 3),
 			coalesce((SELECT note FROM written WHERE run = r.id AND push = 3 LIMIT 1), '')
@@ -136,34 +113,15 @@ func (tx *Tx) Pushes(uid string, attempt int) (PushCounts, error) {
 	if err == nil && c.Any && c.Unpushed == 0 {
 		err = tx.queryRow(`SELECT count(*) FROM written WHERE run = `+runID+` AND push = 2`, uid, attempt).Scan(&c.Pushed)
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return PushCounts{}, fmt.Errorf("count pushes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return c, nil
+	return c, err
 }
 
 // UnpushedRuns returns the runs of HTCJobs with outputs that are to be pushed.
-func (tx *Tx) UnpushedRuns() ([]Run, error) {
-	var runs []Run
-	err := tx.query(func(row scanner) error {
-		r, err := scanRun(row)
-		runs = append(runs, r)
-		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
-	if err != nil {
-		return nil, fmt.Errorf("runs with outputs to be pushed: %w", err)
-	}
-	return runs, nil
+func (tx *Tx) UnpushedRuns() (runs []Run, err error) {
+	defer wrap(&err, "runs with outputs to be pushed")
+	return list(tx, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
 }
 
-func scanWritten(row scanner) (Written, error) {
-	var w Written
-	err := row.Scan(&w.Number, &w.Path, &w.URL, &w.Artifact, &w.Proc, &w.Size, &w.Digest, &w.Push, &w.Note)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = ErrNotFound
-	}
-	return w, err
-}
+var scanWritten = into(func(w *Written) []any {
+	return []any{&w.Number, &w.Path, &w.URL, &w.Artifact, &w.Proc, &w.Size, &w.Digest, &w.Push, &w.Note}
+})
