@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -65,40 +64,14 @@ func (tx *Tx) History(f PastFilter) (all []Past, err error) {
 	part := func(from string) string {
 		return `SELECT ` + pastColumns + ` FROM ` + from + ` WHERE ` + strings.Join(where, " AND ")
 	}
-	err = tx.query(func(row scanner) error {
-		var p Past
-		var at [6]int64
-		err := row.Scan(
-			&p.Kind,
-			&p.Namespace,
-			&p.Name,
-			&p.UID,
-			&p.Attempt,
-			&p.Account,
-			&p.Pool,
-			&p.Schedd,
-			&p.Cluster,
-			&p.State,
-			&p.Reason,
-			&at[0],
-			&at[1],
-			&at[2],
-			&at[3],
-			&at[4],
-			&p.Usage,
-			&at[5],
-			&p.Jobs,
-			&p.Succeeded,
-			&p.Failed,
-		)
-		for i, into := range []*time.Time{&p.Created, &p.Submitted, &p.Started, &p.Finished, &p.Ended, &p.Gone} {
-			*into = fromMillis(at[i])
+	return list(tx, into(func(p *Past) []any {
+		return []any{
+			&p.Kind, &p.Namespace, &p.Name, &p.UID, &p.Attempt, &p.Account, &p.Pool, &p.Schedd, &p.Cluster, &p.State, &p.Reason,
+			(*moment)(&p.Created), (*moment)(&p.Submitted), (*moment)(&p.Started), (*moment)(&p.Finished), (*moment)(&p.Ended),
+			&p.Usage, (*moment)(&p.Gone), &p.Jobs, &p.Succeeded, &p.Failed,
 		}
-		all = append(all, p)
-		return err
-	}, part("attempts")+` UNION ALL `+part("history")+` ORDER BY created DESC, uid DESC, attempt DESC LIMIT ?`,
+	}), part("attempts")+` UNION ALL `+part("history")+` ORDER BY created DESC, uid DESC, attempt DESC LIMIT ?`,
 		append(append(args, args...), limit)...)
-	return all, err
 }
 
 // forgetAtOnce is how many are forgotten in one Write, so that none waits for long.
@@ -108,12 +81,10 @@ const forgetAtOnce = 1000
 // delete. Rows come in the order in which they went, with consecutive numbers, so finding none costs a look at the
 // first and at the last one.
 func (tx *Tx) ForgetHistory(before time.Time, most int) (more bool, err error) {
+	defer wrap(&err, "forget history")
 	n, err := tx.exec(`DELETE FROM history WHERE rowid IN (SELECT rowid FROM history
 			WHERE rowid <= (SELECT coalesce(max(rowid), 0) FROM history) - ?2
 				OR rowid < coalesce((SELECT rowid FROM history WHERE gone >= ?1 ORDER BY rowid LIMIT 1), 9223372036854775807)
 			ORDER BY rowid LIMIT ?3)`, millis(before), most, forgetAtOnce)
-	if err != nil {
-		return false, fmt.Errorf("forget history: %w", err)
-	}
-	return n == forgetAtOnce, nil
+	return n == forgetAtOnce, err
 }

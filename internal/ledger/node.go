@@ -250,37 +250,11 @@ func (f NodeFilter) where(args []any) (string, []any) {
 	return where, append(args, limit)
 }
 
-func scanNode(row scanner) (Node, error) {
-	var n Node
-	var changed, checked int64
-	err := row.Scan(
-		&n.UID,
-		&n.Attempt,
-		&n.Namespace,
-		&n.Name,
-		&n.Cluster,
-		&n.Proc.Proc,
-		&n.Status,
-		&n.JobStatus,
-		&n.ExitCode,
-		&n.Signal,
-		&n.Reason,
-		&n.Message,
-		&n.Source,
-		&n.Absent,
-		&changed,
-		&checked,
-		&n.Fetched,
-		&n.Stderr,
-		&n.Claimed,
-		&n.Number,
-		&n.Step,
-		&n.Sequence,
-		&n.Item,
-		&n.Label,
-		&n.StepName,
+var scanNode = into(func(n *Node) []any {
+	return []any{
+		&n.UID, &n.Attempt, &n.Namespace, &n.Name, &n.Cluster, &n.Proc.Proc, &n.Status, &n.JobStatus, &n.ExitCode,
+		&n.Signal, &n.Reason, &n.Message, &n.Source, &n.Absent, (*moment)(&n.Changed), (*moment)(&n.Checked),
+		&n.Fetched, &n.Stderr, &n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.Label, &n.StepName,
 		&n.Deferred,
-	)
-	n.Changed, n.Checked = fromMillis(changed), fromMillis(checked)
-	return n, err
-}
+	}
+})

@@ -129,15 +129,7 @@ func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 // 60 ms.
 func (tx *Tx) SentSince(after time.Time) (all []Sent, err error) {
 	defer wrap(&err, "list recent submissions")
-	err = tx.query(func(row scanner) error {
-		var s Sent
-		var at int64
-		if err := row.Scan(&s.Pool, &s.Procs, &at); err != nil {
-			return err
-		}
-		s.At = fromMillis(at)
-		all = append(all, s)
-		return nil
-	}, `SELECT pool, `+firstSent+`, submitted FROM runs r WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
-	return all, err
+	return list(tx, into(func(s *Sent) []any {
+		return []any{&s.Pool, &s.Procs, (*moment)(&s.At)}
+	}), `SELECT pool, `+firstSent+`, submitted FROM runs r WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
 }

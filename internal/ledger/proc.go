@@ -353,34 +353,13 @@ func (tx *Tx) OpenNumbers(uid string, attempt int) (numbers []int, err error) {
 	return list(tx, one[int], `SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`, uid, attempt)
 }
 
-func scanProc(row scanner) (Proc, error) {
-	var p Proc
-	var changed, checked int64
-	err := row.Scan(
-		&p.UID,
-		&p.Attempt,
-		&p.Namespace,
-		&p.Name,
-		&p.Cluster,
-		&p.Proc,
-		&p.ID,
-		&p.Status,
-		&p.JobStatus,
-		&p.ExitCode,
-		&p.Signal,
-		&p.Reason,
-		&p.Message,
-		&p.Source,
-		&p.Absent,
-		&changed,
-		&checked,
-		&p.Fetched,
-		&p.Stderr,
-		&p.Usage,
-	)
-	p.Changed, p.Checked = fromMillis(changed), fromMillis(checked)
-	return p, err
-}
+var scanProc = into(func(p *Proc) []any {
+	return []any{
+		&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.ID, &p.Status, &p.JobStatus, &p.ExitCode,
+		&p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, (*moment)(&p.Changed), (*moment)(&p.Checked),
+		&p.Fetched, &p.Stderr, &p.Usage,
+	}
+})
 
 // splitJobID reads "cluster.proc" in the one form HTCondor prints: no sign, no
 // leading zero, so that one job has one name.

@@ -21,26 +21,11 @@ type RuleState struct {
 // RuleStates returns those of the rules that were looked at, in their order. The run is the attempt's first.
 func (tx *Tx) RuleStates(uid string, attempt int) (all []RuleState, err error) {
 	defer wrap(&err, "rules of run %s attempt %d", uid, attempt)
-	err = tx.query(func(row scanner) error {
-		var s RuleState
-		var acted int64
-		err := row.Scan(
-			&s.Rule,
-			&s.Action,
-			&s.Holds,
-			&s.Acts,
-			&acted,
-			&s.DAG,
-			&s.MaxConcurrent,
-			&s.Applied,
-			&s.Message,
-			&s.Told,
-		)
-		s.Acted = fromMillis(acted)
-		all = append(all, s)
-		return err
-	}, `SELECT rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
-	return all, err
+	return list(tx, into(func(s *RuleState) []any {
+		return []any{
+			&s.Rule, &s.Action, &s.Holds, &s.Acts, (*moment)(&s.Acted), &s.DAG, &s.MaxConcurrent, &s.Applied, &s.Message, &s.Told,
+		}
+	}), `SELECT rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
 }
 
 // SetRuleState writes one of them.

@@ -43,7 +43,7 @@ func (l *Ledger) look(ctx context.Context) {
 	if err != nil {
 		free = 0
 	}
-	l.space.excess = excess(free, all)
+	l.space.excess = free - max(sparePages, all/spareShare)
 }
 
 // shrink gives some pages back, if there are many free ones. A failure changes nothing; whatever causes it, the next
@@ -83,9 +83,6 @@ func (l *Ledger) cutOff(ctx context.Context, n int) error {
 	}
 	return err
 }
-
-// excess returns how many of the free pages are to be given back.
-func excess(free, all int) int { return free - max(sparePages, all/spareShare) }
 
 // pages returns how many pages of the file are free, and how many there are.
 func (c *conn) pages(ctx context.Context) (free, all int, err error) {

@@ -53,18 +53,10 @@ type OpenAt struct {
 // OpenRuns sums up, for every schedd, the submitted runs whose end HTCondor has not confirmed.
 func (tx *Tx) OpenRuns() (all []OpenAt, err error) {
 	defer wrap(&err, "sum up open runs")
-	err = tx.query(func(row scanner) error {
-		var o OpenAt
-		var checked int64
-		if err := row.Scan(&o.Collector, &o.Schedd, &o.Runs, &checked); err != nil {
-			return err
-		}
-		o.Checked = fromMillis(checked)
-		all = append(all, o)
-		return nil
-	}, `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
+	return list(tx, into(func(o *OpenAt) []any {
+		return []any{&o.Collector, &o.Schedd, &o.Runs, (*moment)(&o.Checked)}
+	}), `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
 		WHERE `+ofHTCJobs+` AND confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
-	return all, err
 }
 
 // OpenProcs counts the procs at one schedd that may still be in its queue, as PoolUse does.

@@ -7,6 +7,17 @@ import (
 	"fmt"
 )
 
+// Readable is what can be read: a Store, or a Reader.
+type Readable interface {
+	Read(ctx context.Context, fn func(*Tx) error) error
+}
+
+// Store is what can be read and written: a Ledger, or what watches, fences or counts one.
+type Store interface {
+	Readable
+	Write(ctx context.Context, fn func(*Tx) error) error
+}
+
 // Tx is for the function given to Write or Read, and ends with it.
 type Tx struct {
 	ctx  context.Context
