@@ -30,16 +30,16 @@ func (p Period) Constraint() string {
 }
 
 // Changed is Queue for jobs whose state may have changed in a period, or ErrTooMany.
-func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn func(condor.Job) error) error {
+func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn condor.JobFunc) error {
 	return c.changed(ctx, id, question{constraint: constraint}, p, fn)
 }
 
 // ChangedNodes is Changed for the nodes of DAGs: the Node of each job is set.
-func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn func(condor.Job) error) error {
+func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn condor.JobFunc) error {
 	return c.changed(ctx, id, question{constraint: constraint, nodes: true}, p, fn)
 }
 
-func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn func(condor.Job) error) error {
+func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn condor.JobFunc) error {
 	q.constraint = both(p.Constraint(), q.constraint)
 	q.limits, q.most = []string{"-limit", strconv.Itoa(p.Most + 1)}, p.Most+1
 	seen := 0

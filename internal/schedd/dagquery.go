@@ -10,7 +10,7 @@ import (
 )
 
 // QueueNodes is Queue for the nodes of DAGs: the Node of each job is set.
-func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string, fn func(condor.Job) error) error {
+func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string, fn condor.JobFunc) error {
 	return c.queue(ctx, id, question{constraint: constraint, nodes: true}, fn)
 }
 
@@ -21,7 +21,7 @@ func (c *Client) HistoryNodes(
 	id Identity,
 	constraint string,
 	b HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return c.history(ctx, id, question{constraint: constraint, nodes: true}, b, fn)
 }

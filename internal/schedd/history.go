@@ -31,12 +31,12 @@ func (c *Client) History(
 	id Identity,
 	constraint string,
 	b HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return c.history(ctx, id, question{constraint: constraint}, b, fn)
 }
 
-func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn func(condor.Job) error) error {
+func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn condor.JobFunc) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 }
 
 // left asks within the bounds.
-func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn func(condor.Job) error) error {
+func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condor.JobFunc) error {
 	if c.longLines.at(q.id.Endpoint) {
 		return c.forwards(ctx, q, b, fn)
 	}
@@ -99,7 +99,7 @@ func (q question) backwards(b HistoryBounds) question {
 }
 
 // forwards reads the complete history; of the bounds only Limit applies, which keeps the newest.
-func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn func(condor.Job) error) error {
+func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn condor.JobFunc) error {
 	q.args = append(slices.Clone(q.args), "-forwards", "-json")
 	if b.Limit == 0 {
 		return c.answer(ctx, q, fn)

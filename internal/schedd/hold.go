@@ -74,6 +74,6 @@ func (c *Client) change(ctx context.Context, id Identity, name, constraint strin
 	var out bytes.Buffer
 	return c.run(ctx, command{
 		name: name, args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out),
-		answers: func(e *condor.Error) bool { return e.ExitCode == 1 && nothingMatched(e.Stderr) },
+		answers: func(e *condor.Error) bool { return e.ExitCode == 1 && noJobs.MatchString(e.Stderr) },
 	})
 }

@@ -14,7 +14,7 @@ import (
 // hide the others. Then all asks which jobs exist, without any attribute that a user can make long; then for those
 // whose ads are small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which
 // the answer fails. These are reported as Unread.
-func (c *Client) all(ctx context.Context, q question, fn func(condor.Job) error) error {
+func (c *Client) all(ctx context.Context, q question, fn condor.JobFunc) error {
 	var seen []jobNumber
 	failure := c.ask(ctx, q.limited(attributes(q.fields())), func(j condor.Job) error {
 		seen = append(seen, numberOf(j))
@@ -80,7 +80,7 @@ func (c *Client) census(ctx context.Context, q question) ([]condor.Job, error) {
 type narrowing struct {
 	client   *Client
 	q        question
-	fn       func(condor.Job) error
+	fn       condor.JobFunc
 	failure  error // of the complete question
 	failures int   // of parts of it
 	seen     map[jobNumber]bool

@@ -20,21 +20,21 @@ import (
 // Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil
 // error is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than
 // ErrReasons ends the query and is returned as it is.
-func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(condor.Job) error) error {
+func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn condor.JobFunc) error {
 	return c.queue(ctx, id, question{constraint: constraint}, fn)
 }
 
 // Present is Queue for a caller who only wants to know which jobs are there: ID, Status and Owner of each.
-func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn func(condor.Job) error) error {
+func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn condor.JobFunc) error {
 	return c.queue(ctx, id, question{constraint: constraint, presence: true}, fn)
 }
 
 // PresentOf is Present for the jobs of these HTCJobs or HTCWorkflows, with the UID of each.
-func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn func(condor.Job) error) error {
+func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn condor.JobFunc) error {
 	return c.queue(ctx, id, question{constraint: condor.UIDsConstraint(uids...), presence: true, uids: true}, fn)
 }
 
-func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(condor.Job) error) error {
+func (c *Client) queue(ctx context.Context, id Identity, q question, fn condor.JobFunc) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(con
 }
 
 // ask asks once for some attributes of the matching jobs.
-func (c *Client) ask(ctx context.Context, cmd command, fn func(condor.Job) error) error {
+func (c *Client) ask(ctx context.Context, cmd command, fn condor.JobFunc) error {
 	cmd.read = func(r io.Reader) error {
 		err := classad.ReadJSON(r, func(ad classad.Ad) error {
 			j, err := newJob(ad)

@@ -96,7 +96,7 @@ func (q question) limited(projection string, constraints ...string) command {
 var ErrReasons = errors.New("the job's reasons are needed")
 
 // answer calls fn for every matching job.
-func (c *Client) answer(ctx context.Context, q question, fn func(condor.Job) error) error {
+func (c *Client) answer(ctx context.Context, q question, fn condor.JobFunc) error {
 	var unjudged []jobState
 	err := c.all(ctx, q, func(j condor.Job) error {
 		err := fn(j)
@@ -131,7 +131,7 @@ type jobState struct {
 }
 
 // reasons requests some jobs once more, with their reasons.
-func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn func(condor.Job) error) error {
+func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn condor.JobFunc) error {
 	left := map[jobNumber]bool{}
 	var clusters, procs, states []int
 	for _, j := range jobs {

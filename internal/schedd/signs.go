@@ -93,10 +93,8 @@ func atCommit(lines []string) (kind condor.Kind, is bool) {
 
 var notAnAccount = regexp.MustCompile(`^ERROR: Setting owner to "[^"]*", which is not a valid user account`)
 
-// nothingMatched reports whether condor_rm, condor_hold or condor_release found no job. They end with the same line
+// noJobs is what condor_rm, condor_hold and condor_release say when they found no job. They end with the same line
 // after every failure; here that line stands alone.
-func nothingMatched(stderr string) bool { return noJobs.MatchString(stderr) }
-
 var noJobs = regexp.MustCompile(`^Couldn't find/(remove|hold|release) all jobs matching constraint`)
 
 // plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice for HTCondor

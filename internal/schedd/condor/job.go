@@ -144,6 +144,9 @@ const (
 	reasonDAGLeft = "removed because <OtherJobRemoveRequirements"
 )
 
+// JobFunc is called for every job of an answer.
+type JobFunc = func(Job) error
+
 // Job is the content of one ad from the queue or the history. Times are Unix seconds, 0 if absent.
 type Job struct {
 	Cluster, Proc      int

@@ -77,8 +77,6 @@ type finder struct {
 	tagged, owned map[int]bool
 }
 
-func newFinder(owners Owners) *finder { return &finder{owners, map[int]bool{}, map[int]bool{}} }
-
 // see takes note of a line, of which no more than its beginning may be known.
 func (f *finder) see(line string) {
 	if !strings.HasPrefix(line, "103 ") {

@@ -121,7 +121,7 @@ func (f *file) follow(q *queue) (replaced bool, err error) {
 
 // read applies the complete records up to an offset.
 func (q *queue) read(r io.ReaderAt, size int64) error {
-	f := newFinder(q.jobs.owners)
+	f := &finder{q.jobs.owners, map[int]bool{}, map[int]bool{}}
 	taken := false
 	end, err := readRecords(r, q.mark.Offset, size, f.see, func(rec record, cut bool, after int64) error {
 		if !taken {

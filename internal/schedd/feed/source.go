@@ -16,7 +16,7 @@ type Source struct {
 }
 
 // Queue is schedd.Client's.
-func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
+func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
 	return s.Jobs.Queue(ctx, id, constraint, fn)
 }
 
@@ -26,7 +26,7 @@ func (s Source) Changed(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return s.Jobs.Changed(ctx, id, constraint, p, fn)
 }
@@ -37,7 +37,7 @@ func (s Source) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return s.Jobs.History(ctx, id, constraint, b, fn)
 }

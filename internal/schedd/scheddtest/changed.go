@@ -48,7 +48,7 @@ func (s *Schedd) Changed(
 	_ schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	if f := s.call(ctx, Changed); f.Err != nil {
 		return f.Err

@@ -313,7 +313,7 @@ func queued(text []byte) (n int, own []*int) {
 }
 
 // Queue implements condor_q.
-func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn func(condor.Job) error) error {
+func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn condor.JobFunc) error {
 	if f := s.call(ctx, Queue); f.Err != nil {
 		return f.Err
 	}
@@ -325,12 +325,12 @@ func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string
 }
 
 // Present is Queue.
-func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
+func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
 	return s.Queue(ctx, id, constraint, fn)
 }
 
 // PresentOf is Queue, too.
-func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
+func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error {
 	return s.Queue(ctx, id, condor.UIDsConstraint(uids...), fn)
 }
 
@@ -340,7 +340,7 @@ func (s *Schedd) History(
 	_ schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
@@ -367,7 +367,7 @@ func (s *Schedd) QueueNodes(
 	ctx context.Context,
 	id schedd.Identity,
 	constraint string,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return s.Queue(ctx, id, constraint, fn)
 }
@@ -378,7 +378,7 @@ func (s *Schedd) ChangedNodes(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return s.Changed(ctx, id, constraint, p, fn)
 }
@@ -389,7 +389,7 @@ func (s *Schedd) HistoryNodes(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return s.History(ctx, id, constraint, b, fn)
 }
@@ -446,7 +446,7 @@ func (s *Schedd) ScheddName(ctx context.Context, _ schedd.Identity) (string, err
 	return Name, nil
 }
 
-func each(jobs []condor.Job, constraint string, fn func(condor.Job) error) error {
+func each(jobs []condor.Job, constraint string, fn condor.JobFunc) error {
 	for _, j := range jobs {
 		hit, err := match(j, constraint)
 		if err != nil {

@@ -178,14 +178,12 @@ func run(parent context.Context, c Command) error {
 		f.Cause, f.Err = Exited, waitErr
 	}
 	if f.Cause == Exited || f.Cause == ReaderFailed {
-		if why := starved(f.Lines, x.ProcessState, c.memory()); why != "" {
+		if why := starved(f.Lines, x.ProcessState, cmp.Or(c.Memory, memory())); why != "" {
 			f.Words = strings.TrimSuffix(why+": "+f.Words, ": ")
 		}
 	}
 	return f
 }
-
-func (c Command) memory() uint64 { return cmp.Or(c.Memory, memory()) }
 
 func (c Command) environment() []string {
 	path := searchPath

@@ -31,7 +31,8 @@ func (t *Tally) advice() string {
 			)
 		}
 	}
-	add("cpus", t.cpu, wholeCores(t.cpu.worst), cores, true)
+	// Whole cores, in thousandths. A tenth of a core more than a whole number is noise.
+	add("cpus", t.cpu, max((t.cpu.worst+899)/1000, 1)*1000, cores, true)
 	add("memory", t.memory, rounded(t.memory.worst, 1), mebibytes, true)
 	add("disk", t.disk, rounded(t.disk.worst, 1<<10), kibibytes, false)
 	if len(all) == 0 {
@@ -41,9 +42,6 @@ func (t *Tally) advice() string {
 }
 
 func str(q resource.Quantity) string { return q.String() }
-
-// wholeCores returns the cores to ask for, in thousandths. A tenth of a core more than a whole number is noise.
-func wholeCores(used int64) int64 { return max((used+899)/1000, 1) * 1000 }
 
 // rounded adds a fifth, and rounds up to a number that people write: 64, 128, 192 ... MiB, from 1 GiB on steps of 256
 // MiB, and so on; mebi is 1 MiB in the unit of used.

@@ -21,7 +21,8 @@ type resourceTally struct {
 
 // Add counts a job that has started. Memory and disk that HTCondor has not measured do not count.
 func (t *Tally) Add(proc int, u Use) {
-	t.cpu.add(proc, u.cores(), u.AskedCPUs*1000)
+	// How many cores it kept busy on average, in thousandths.
+	t.cpu.add(proc, u.CPU/max(u.Wall, 1), u.AskedCPUs*1000)
 	if u.Memory > 0 {
 		t.memory.add(proc, u.Memory, u.AskedMemory)
 	}

@@ -47,6 +47,3 @@ func Parse(text string) Use {
 // Most is the largest number of a Use. The owner of a job can write any number into its ad; multiplied by the size of
 // its unit, this one still fits into 64 bits.
 const Most = 1 << 40
-
-// cores returns how many cores it kept busy on average, in thousandths.
-func (u Use) cores() int64 { return u.CPU / max(u.Wall, 1) }

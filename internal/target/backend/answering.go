@@ -145,7 +145,7 @@ func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) 
 	return cluster, err
 }
 
-func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
+func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
 }
 
@@ -153,12 +153,12 @@ func (a *Answering) Present(
 	ctx context.Context,
 	id schedd.Identity,
 	constraint string,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
 }
 
-func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
+func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error {
 	return a.about(ctx, id, func() error { return a.Schedd.PresentOf(ctx, id, uids, fn) })
 }
 
@@ -167,7 +167,7 @@ func (a *Answering) Changed(
 	id schedd.Identity,
 	constraint string,
 	p schedd.Period,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
 }
@@ -177,7 +177,7 @@ func (a *Answering) History(
 	id schedd.Identity,
 	constraint string,
 	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
+	fn condor.JobFunc,
 ) error {
 	return a.about(ctx, id, func() error {
 		began := a.Now()

@@ -18,8 +18,8 @@ import (
 type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
-		Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
-		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error
+		Present(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
+		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error
 		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	}
 	Credentials Credentials

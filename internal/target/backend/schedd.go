@@ -10,16 +10,16 @@ import (
 // Schedd is the part of HTCondor that htcd uses.
 type Schedd interface {
 	Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error)
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
-	Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
-	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error
-	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(condor.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
+	Present(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
+	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn condor.JobFunc) error
 	History(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(condor.Job) error,
+		fn condor.JobFunc,
 	) error
 	// Factories tells of what makes the jobs of runs; SetParallelism changes how many of one are there at a time, and
 	// after StopMaking there are no more than those that it counts.

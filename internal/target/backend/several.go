@@ -134,9 +134,7 @@ func (s *Several) Last(schedds []string) schedd.Endpoint {
 }
 
 // OpenJobs returns Several.Open for what a ledger has.
-func OpenJobs(book interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-}) func(ctx context.Context) (map[schedd.Endpoint]int, error) {
+func OpenJobs(book ledger.Readable) func(ctx context.Context) (map[schedd.Endpoint]int, error) {
 	return func(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
 		err = book.Read(ctx, func(tx *ledger.Tx) error {
 			all, err := tx.OpenProcs()

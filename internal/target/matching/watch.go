@@ -24,9 +24,7 @@ type Condor interface {
 }
 
 // Ledger has the runs.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Readable
 
 const (
 	betweenPasses = time.Minute
