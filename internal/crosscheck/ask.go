@@ -111,7 +111,7 @@ func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string
 // NewestHistory returns the id of the job that entered a history last, "" if none ever did.
 func NewestHistory(
 	ctx context.Context, id schedd.Identity,
-	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, func(condor.Job) error) error,
+	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, condor.JobFunc) error,
 ) (newest string, err error) {
 	err = history(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j condor.Job) error {
 		newest = j.ID()

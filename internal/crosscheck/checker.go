@@ -17,24 +17,21 @@ import (
 
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
-	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(condor.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn condor.JobFunc) error
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
 	History(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(condor.Job) error,
+		fn condor.JobFunc,
 	) error
 	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 }
 
 // Ledger records runs and procs.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Store
 
 // Observer receives the results of checks. Its methods are called by several goroutines.
 type Observer interface {
@@ -87,11 +84,7 @@ type Checker struct {
 // compares what left the queue with the history, and repairs the ledger. All targets are asked at once, so that none
 // waits for another's schedd. Now and then it looks for what was called lost.
 func (c *Checker) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
-}
-
-func (c *Checker) crosscheck(ctx context.Context) error {
-	return c.each(ctx, Crosschecking, c.whole)
+	return errors.Join(c.each(ctx, Crosschecking, c.whole), c.lookForLost(ctx))
 }
 
 // through makes one pass over a target.
@@ -136,7 +129,7 @@ func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Tar
 	if err != nil {
 		return 0 // so everything is asked
 	}
-	c.gate.setDaemon(t, daemon)
+	c.gate.change(t, func(k *known) { k.daemon = daemon })
 	return daemon.Started
 }
 

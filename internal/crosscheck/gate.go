@@ -153,7 +153,3 @@ func (g *Gate) Cover(t backend.Target, pass Coverage) {
 
 // Daemon returns what a target's schedd was last known to be.
 func (g *Gate) Daemon(t backend.Target) schedd.Daemon { return g.of(t).daemon }
-
-func (g *Gate) setDaemon(t backend.Target, d schedd.Daemon) {
-	g.change(t, func(k *known) { k.daemon = d })
-}

@@ -40,18 +40,16 @@ func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[s
 // Unmade is the end of a job that its factory has not made when a run is stopped, or when the factory has gone.
 func Unmade(stop string, at time.Time) ledger.Proc {
 	if stop == "" {
-		return ledger.Proc{
-			Status:  ledger.StatusFailed,
-			Reason:  ReasonLost,
-			Message: "HTCondor had not made this job",
-			Source:  FromHTCondor,
-			Changed: at,
-		}
+		return unmade(ReasonLost, "", at)
 	}
+	return unmade(stop, removeReasons[stop]+"; ", at)
+}
+
+func unmade(reason, why string, at time.Time) ledger.Proc {
 	return ledger.Proc{
 		Status:  ledger.StatusFailed,
-		Reason:  stop,
-		Message: removeReasons[stop] + "; HTCondor had not made this job",
+		Reason:  reason,
+		Message: why + "HTCondor had not made this job",
 		Source:  FromHTCondor,
 		Changed: at,
 	}
@@ -65,13 +63,7 @@ const ReasonCancelled = "htcd: cancelled by the annotation htc.cern.ch/cancel-pr
 
 // UnmadeCancelled is the end of a job that its factory has not made when a user has cancelled it and its run is stopped.
 func UnmadeCancelled(at time.Time) ledger.Proc {
-	return ledger.Proc{
-		Status:  ledger.StatusFailed,
-		Reason:  ReasonRemoved,
-		Message: ReasonCancelled + "; HTCondor had not made this job",
-		Source:  FromHTCondor,
-		Changed: at,
-	}
+	return unmade(ReasonRemoved, ReasonCancelled+"; ", at)
 }
 
 // NeverRan reports whether a job left the queue because its files never arrived, whether the schedd or htcd removed it.

@@ -62,7 +62,7 @@ func (c *Checker) askQueue(
 	ctx context.Context,
 	id schedd.Identity,
 	questions []string,
-	hear func(condor.Job) error,
+	hear condor.JobFunc,
 ) error {
 	for _, question := range questions {
 		if err := c.Schedd.QueueNodes(ctx, id, question, hear); err != nil {
@@ -80,7 +80,7 @@ func (c *Checker) askHistory(
 	all comparisons,
 	runs []ledger.Run,
 	since mark,
-	hear func(condor.Job) error,
+	hear condor.JobFunc,
 ) error {
 	var unseen []ledger.Run
 	bound := schedd.HistoryBounds{Since: since.Newest}
@@ -90,7 +90,7 @@ func (c *Checker) askHistory(
 			continue
 		}
 		unseen = append(unseen, run)
-		if !k.sinceMark() || !since.covers(run) {
+		if !k.sinceMark() || !since.compared[keyOf(run)] && !run.Submitted.After(since.At) {
 			bound.Since = ""
 		}
 	}
@@ -109,9 +109,6 @@ type mark struct {
 	crosscheck.Mark
 	compared map[key]bool
 }
-
-// covers reports whether everything of a DAG that the history had at the mark has been compared.
-func (m mark) covers(run ledger.Run) bool { return m.compared[keyOf(run)] || run.Submitted.After(m.At) }
 
 // split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is
 // missing matters.

@@ -17,20 +17,20 @@ import (
 
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
-	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
 	ChangedNodes(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		p schedd.Period,
-		fn func(condor.Job) error,
+		fn condor.JobFunc,
 	) error
 	HistoryNodes(
 		ctx context.Context,
 		id schedd.Identity,
 		constraint string,
 		b schedd.HistoryBounds,
-		fn func(condor.Job) error,
+		fn condor.JobFunc,
 	) error
 }
 

@@ -61,7 +61,7 @@ func (c *Checker) checkRecent(
 	if len(runs) <= crosscheck.MaxNamed {
 		these = constraint(runs)
 	}
-	err = c.hearAll(ctx, all, true, at, l, func(hear func(condor.Job) error) error {
+	err = c.hearAll(ctx, all, true, at, l, func(hear condor.JobFunc) error {
 		return c.Schedd.ChangedNodes(ctx, id, these, l.Period, hear)
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Checker) checkRecent(
 	if l.History && l.Newest != l.since.Newest {
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.Period.Most + 1, Enough: never}
-		err := c.hearAll(ctx, all, false, at, l, func(hear func(condor.Job) error) error {
+		err := c.hearAll(ctx, all, false, at, l, func(hear condor.JobFunc) error {
 			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
 		})
 		if err != nil {
@@ -156,7 +156,7 @@ func (c *Checker) hearAll(
 	queued bool,
 	at time.Time,
 	l *look,
-	ask func(hear func(condor.Job) error) error,
+	ask func(hear condor.JobFunc) error,
 ) error {
 	var shown []condor.Job
 	err := ask(func(j condor.Job) error {

@@ -206,30 +206,3 @@ func (g *Graph) JobID(n Node) string {
 
 // Name is what a node is called: STEP/PLACE.
 func (g *Graph) Name(n Node) string { return string(g.Steps[n.Step].Name) + "/" + g.Place(n) }
-
-// Futile returns which nodes of a DAG can no longer run, ascending: a node before them has failed.
-func Futile(nodes []Node, failed []int) []int {
-	children := make([][]int, len(nodes))
-	for i, n := range nodes {
-		for _, p := range n.Parents {
-			children[p] = append(children[p], i)
-		}
-	}
-	var futile []int
-	seen := make([]bool, len(nodes))
-	for next := slices.Clone(failed); len(next) > 0; {
-		var after []int
-		for _, i := range next {
-			for _, child := range children[i] {
-				if !seen[child] {
-					seen[child] = true
-					after = append(after, child)
-				}
-			}
-		}
-		futile = append(futile, after...)
-		next = after
-	}
-	slices.Sort(futile)
-	return futile
-}

@@ -63,16 +63,6 @@ func TestWhatCanNoLongerRunIsLeftOut(t *testing.T) {
 	require.Equal(t, []string{"f/all"}, names(3, Outcome{Failed: []int{1, 3, 4}}), "finally runs whatever happened")
 }
 
-func TestAFailureMakesAllThatComesAfterItFutile(t *testing.T) {
-	g := made(t, steps(step("a"), step("b", each(2)), step("c"), step("d", needs("a"))))
-	nodes := g.Nodes(0, Outcome{Sequences: []int{0, 1}}) // a b b c d, twice
-	require.Equal(t, []int{1, 2, 3, 4}, Futile(nodes, []int{0}))
-	require.Equal(t, []int{8}, Futile(nodes, []int{6, 7}))
-	require.Equal(t, []int{3, 6, 7, 8, 9}, Futile(nodes, []int{1, 5}))
-	require.Empty(t, Futile(nodes, []int{3, 4, 8, 9}))
-	require.Empty(t, Futile(nodes, nil))
-}
-
 func TestTotalsAreThoseOfAllNodes(t *testing.T) {
 	g := made(
 		t,

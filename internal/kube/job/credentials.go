@@ -49,12 +49,9 @@ func (c *Controller) watchedOf(job *v1alpha1.HTCJob) []jobcredentials.Credential
 	if job.Status.Active == 0 {
 		return nil
 	}
-	return withEnds(c.Site.CredentialsOf(job, c.pools.Presumed(job)))
-}
-
-// withEnds leaves out logins for registries: nothing is known of their ends.
-func withEnds(all []jobcredentials.Credential) []jobcredentials.Credential {
-	return slices.DeleteFunc(all, func(c jobcredentials.Credential) bool { return c.Kind == jobcredentials.Registry })
+	return slices.DeleteFunc(c.Site.CredentialsOf(job, c.pools.Presumed(job)), func(c jobcredentials.Credential) bool {
+		return c.Kind == jobcredentials.Registry // nothing is known of the ends of logins for registries
+	})
 }
 
 func (c *Controller) freshOf(job *v1alpha1.HTCJob) *lifecycle.Fresh {

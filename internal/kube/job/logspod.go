@@ -25,11 +25,6 @@ import (
 // logsMakers is how many Pods are created in parallel.
 const logsMakers = 2
 
-// logsViewOf returns what the condition needs to know.
-func (c *Controller) logsViewOf(key string) lifecycle.LogsView {
-	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.Memory.Of(key).Kind.logs}
-}
-
 // leaveLogs queues an HTCJob whose Pod is not as it should be. After a first try the next one is queued already.
 func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	goal, wanted := lifecycle.LogsGoal(s)

@@ -36,10 +36,7 @@ func IsKept(err error) bool {
 }
 
 // Ledger records runs, and which of them are kept.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Store
 
 // Guard protects what must not be removed. Set its fields before its first use.
 type Guard struct {

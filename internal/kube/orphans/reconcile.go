@@ -16,10 +16,6 @@ type Scope struct {
 	Remove          bool   // what is kept may be removed
 }
 
-func (s Scope) has(run ledger.Run) bool {
-	return (s.Namespace == "" || run.Namespace == s.Namespace) && (s.Name == "" || run.Name == s.Name)
-}
-
 // Reconcile lists the objects that are kept, and releases them for removal if that was requested.
 func (g *Guard) Reconcile(
 	ctx context.Context,
@@ -29,7 +25,9 @@ func (g *Guard) Reconcile(
 	if err != nil {
 		return nil, nil, err
 	}
-	kept = slices.DeleteFunc(kept, func(run ledger.Run) bool { return !s.has(run) })
+	kept = slices.DeleteFunc(kept, func(run ledger.Run) bool {
+		return s.Namespace != "" && run.Namespace != s.Namespace || s.Name != "" && run.Name != s.Name
+	})
 	remove := s.Remove && !s.DryRun
 	if remove {
 		if err := g.Release(ctx, kept); err != nil {

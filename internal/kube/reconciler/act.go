@@ -23,9 +23,6 @@ type Step struct {
 	Do func(ctx context.Context) (needs Class, err error)
 }
 
-// rests reports whether nothing is to be done.
-func (s Step) rests() bool { return s.Do == nil && !s.Orphans }
-
 // ActOne is act with its back-off; it reports what blocks an action to the user.
 func (r *Reconciler[O, S, K]) ActOne(ctx context.Context, class Class, key string) {
 	if !r.Actions.Claim(key, r.o.Now()) {
@@ -66,7 +63,7 @@ func (r *Reconciler[O, S, K]) ActOne(ctx context.Context, class Class, key strin
 		early := input.Reason == inputs.ReasonConfigMapNotFound && queue.NumRequeues(key) == 0
 		usual = input.Usual || early
 	}
-	after := r.Actions.pause(class, key)
+	after := min(FirstRetry<<min(r.Actions.Queues[class].NumRequeues(key), 10), LastRetry)
 	pause, own := errors.AsType[*sending.Paused](err)
 	switch {
 	case own:

@@ -50,8 +50,3 @@ func (a *Actions) Forget(key string) {
 		queue.Forget(key)
 	}
 }
-
-// pause returns how long the next back-off of a key is.
-func (a *Actions) pause(c Class, key string) time.Duration {
-	return min(FirstRetry<<min(a.Queues[c].NumRequeues(key), 10), LastRetry)
-}

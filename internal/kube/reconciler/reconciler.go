@@ -102,10 +102,7 @@ type Options[O Object, S any] struct {
 }
 
 // Ledger stores runs, procs and nodes.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Store
 
 // Events tells the user what happened to an object.
 type Events[O Object] interface {

@@ -62,7 +62,7 @@ func (r *Reconciler[O, S, K]) SyncObject(ctx context.Context, key string, object
 	failed := c.Follow(ctx)
 	blockers := r.Memory.Of(key).Blockers
 	defer r.start(key, step, blockers[Acting]) // the status comes first, so that the action has the updated object
-	if step.rests() {
+	if step.Do == nil && !step.Orphans {
 		r.Memory.Unblock(key, Acting)
 		blockers[Acting] = nil
 	}

@@ -24,9 +24,7 @@ import (
 const mostLookedFor = 500
 
 // Ledger is where intents are read from.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Readable
 
 // lookup is the result of one query of queue and history for some attempts.
 type lookup struct {
