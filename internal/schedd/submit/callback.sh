@@ -69,7 +69,7 @@ in_json() {
 		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')\""
 }
 
-# tell_start tells htcd once that the job runs. Nobody waits for that, or depends on it.
+# tell_start tells htcd once that the job runs, if it does so for a second. Nobody waits for that, or depends on it.
 tell_start() {
 	at=.htcd/start-
 	equip || return

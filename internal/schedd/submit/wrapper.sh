@@ -69,7 +69,7 @@ main() {
 	read_ads
 	jobid=$cluster.$number
 	if [ -n "$tells" ] && [ -n "$url" ] && [ -z "$again" ]; then
-		(tell_start) </dev/null >/dev/null 2>&1 7<&- &
+		(sleep 1 && [ -d .htcd/new ] && ! [ -e .htcd/over ] && tell_start) </dev/null >/dev/null 2>&1 7<&- &
 	fi
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
@@ -93,6 +93,7 @@ main() {
 	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
 	[ "${rank:-0}" = 0 ] || stay
+	: >.htcd/over
 	# Somebody has ended the wait with kill, and so says that the work is done.
 	if [ -n "$interactive" ] && [ -z "$ended" ] && [ "$rc" -eq 143 ]; then
 		interactive=

@@ -67,17 +67,34 @@ func TestTheSenderThatCameAlongTellsTheStart(t *testing.T) {
 
 func TestAStartThatHangsHoldsNothingUp(t *testing.T) {
 	d := description()
-	d.CallbackStart, d.CallbackURL, d.Command, d.Source = true, "http://127.0.0.1:1/", "sh", "exit 0\n"
+	d.CallbackStart, d.CallbackURL, d.Command = true, "http://127.0.0.1:1/", "sh"
+	d.Source = "until [ -f ../../../posted ]; do sleep 0.05; done\nexit 0\n"
 	s := node(
 		t,
 		d,
 		map[string]string{
 			"apptainer": fakeApptainer,
-			"curl":      "#!/bin/sh\ncase $* in *started*) exec sleep 60 ;; esac\nprintf 204\n",
+			"curl":      "#!/bin/sh\ncase $* in *started*) : >../posted; exec sleep 60 ;; esac\nprintf 204\n",
 			"sh":        "",
 		},
 	)
 	code, _, stderr := s.run(t)
 	require.Equal(t, 0, code, stderr)
 	require.Empty(t, strings.TrimSpace(stderr))
+}
+
+func TestAJobThatIsOverWithinASecondTellsItsEndAlone(t *testing.T) {
+	d := description()
+	d.CallbackStart, d.CallbackURL, d.Command, d.Source = true, "http://127.0.0.1:1/", "sh", "exit 42\n"
+	s := node(t, d, map[string]string{
+		"apptainer": fakeApptainer, "sh": "",
+		// The second is over while the end is told.
+		"sleep": "#!/bin/sh\nuntil [ -e .htcd/over ]; do /bin/sleep 0.05; done\n: >../woke\n",
+		"curl":  "#!/bin/sh\necho \"$*\" >>../called\nuntil [ -e ../woke ]; do /bin/sleep 0.05; done\nprintf 204\n",
+	})
+	code, _, stderr := s.run(t)
+	require.Equal(t, 42, code, stderr)
+	called, err := os.ReadFile(filepath.Join(s.dir, "../called"))
+	require.NoError(t, err)
+	require.NotContains(t, string(called), "started")
 }
