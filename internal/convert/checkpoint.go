@@ -55,3 +55,19 @@ func checkpointFiles(v *view, _ string, by *submitfile.Statement) {
 	}
 	v.say(by, Taken, "", "", "spec.checkpoint.files")
 }
+
+// onEviction is what ON_EXIT_OR_EVICT says. Beside the code of a checkpoint it means nothing: HTCondor keeps its files.
+func onEviction(v *view, by *submitfile.Statement) {
+	code, _ := v.value("checkpoint_exit_code")
+	universe, _ := v.value("universe")
+	switch {
+	case code != "":
+		v.say(by, Moot, "checkpoint.files are what an eviction leaves", "", "")
+	case strings.EqualFold(universe, "parallel"):
+		v.say(by, Cannot, "of a job of several nodes nothing is kept when it is evicted",
+			"files that the program writes elsewhere as it goes on", "")
+	default:
+		v.shape.Spec.Checkpoint = &v1alpha1.Checkpoint{OnEviction: true}
+		v.say(by, Taken, "", "", "spec.checkpoint.onEviction")
+	}
+}

@@ -565,20 +565,10 @@ func whenToTransfer(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Moot, "htcd does so", "", "")
 	case "on_success":
 		v.say(by, Moot, "what a failed job leaves is brought back, too", "", "")
+	case "on_exit_or_evict":
+		onEviction(v, by)
 	default:
-		const words = "of an eviction nothing is kept; checkpoint.files are what survives"
-		if code, _ := v.value("checkpoint_exit_code"); code != "" {
-			v.say(by, Moot, words, "", "")
-			return
-		}
-		v.say(
-			by,
-			Cannot,
-			words,
-			"checkpoint_exit_code and transfer_checkpoint_files, and a program that ends with that code "+
-				"when it has stored its state",
-			"",
-		)
+		v.say(by, Cannot, "condor_submit does not know it", "ON_EXIT, ON_SUCCESS or ON_EXIT_OR_EVICT", "")
 	}
 }
 

@@ -219,7 +219,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		"all variables":             {"getenv = true", "cannot: all variables of a shell"},
 		"a checkpoint of anything":  {"checkpoint_exit_code = 85", "cannot: a checkpoint has names; instead: transfer_checkpoint_files = FILE"},
 		"a failure as a checkpoint": {"checkpoint_exit_code = 1", "cannot: a checkpoint cannot have the return code 1"},
-		"an eviction":               {"when_to_transfer_output = ON_EXIT_OR_EVICT", "cannot: of an eviction nothing is kept"},
+		"a time to transfer":        {"when_to_transfer_output = ON_MONDAYS", "cannot: condor_submit does not know it"},
 		"a checkpoint elsewhere":    {"checkpoint_destination = file:///x", "cannot: checkpoints are kept in the schedd's spool"},
 		"a file of the node": {"transfer_input_files = file:///farm/x",
 			"cannot: file:///farm/x is a file of the execute node"},

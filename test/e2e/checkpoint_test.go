@@ -82,6 +82,17 @@ func TestAJobGoesOnFromItsLastCheckpointWhereverItIsEvicted(t *testing.T) {
 		"flow",
 		"  steps: [{name: go, job: {checkpoint: {exitCode: 85, files: [state]}, successExitCodes: [3], outputs: [{path: result}], script: {image: centos, command: bash, source: \""+source+"\"}}}]",
 	)
+	left := "left-" + b.Namespace
+	b.Script("left", fmt.Sprintf(`cat state/n && exit 0
+trap 'mkdir state; echo stored >state/n; exit' TERM
+touch %s-1
+sleep 600 & wait
+`, left), func(job *v1alpha1.HTCJob) {
+		job.Spec.Checkpoint = &v1alpha1.Checkpoint{OnEviction: true}
+		job.Spec.Outputs = []v1alpha1.Output{{Path: "state"}}
+	})
+	wrapper(b, left+"-1")
+	evictions["condor_vacate_job"](b, 0, b.Get("left").Status.JobID[0])
 	n := 0
 	for way, evict := range evictions {
 		n++
@@ -92,6 +103,10 @@ func TestAJobGoesOnFromItsLastCheckpointWhereverItIsEvicted(t *testing.T) {
 	at := wrapper(b, node+"-1")
 	ad := ofProcess(b, at, "cwd/.job.ad")
 	evictions["condor_vacate_job"](b, at, field(ad, "ClusterId")+"."+field(ad, "ProcId"))
+
+	kept := b.Fetched("left")
+	require.Equal(t, "stored\n", b.Output(kept, 0))
+	require.Equal(t, "stored\n", b.File(kept, 0, "state/n"))
 
 	ended := b.Fetched("job")
 	require.Equal(t, v1alpha1.PhaseSucceeded, ended.Status.Phase, "%+v", ended.Status)

@@ -14,6 +14,7 @@ HTCJobSpecCheckpoint = TypedDict(
     {
         "exitCode": "int",
         "files": "list[str]",
+        "onEviction": "bool",
     },
     total=False,
 )

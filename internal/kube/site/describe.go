@@ -185,7 +185,7 @@ func checkpoint(spec v1alpha1.HTCJobSpec) *submit.Checkpoint {
 	if spec.Checkpoint == nil {
 		return nil
 	}
-	c := submit.Checkpoint{ExitCode: int(spec.Checkpoint.ExitCode)}
+	c := submit.Checkpoint{ExitCode: int(spec.Checkpoint.ExitCode), OnEviction: spec.Checkpoint.OnEviction}
 	for _, file := range spec.Checkpoint.Files {
 		c.Files = append(c.Files, string(file))
 	}

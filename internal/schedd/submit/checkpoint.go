@@ -16,8 +16,9 @@ var checkpointBody string
 // it has written the files. HTCondor keeps them then, and starts it again: at once, and with the last ones after an
 // eviction.
 type Checkpoint struct {
-	ExitCode int
-	Files    []string // paths of files and directories in the script's directory
+	ExitCode   int
+	Files      []string // paths of files and directories in the script's directory
+	OnEviction bool     // instead of both: HTCondor keeps what the script leaves as output when it is evicted
 }
 
 // dirCheckpoint is the directory that HTCondor keeps for it. A directory is replaced as a whole by the next one, and
@@ -38,6 +39,12 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 	}
 	until, _ := value(options, "retry_until")
 	switch {
+	case c.OnEviction && (c.ExitCode != 0 || len(c.Files) > 0):
+		return condor.Refusal("spec.checkpoint: onEviction is instead of exitCode and files: leave them out")
+	case c.OnEviction && d.Interactive > 0:
+		return condor.Refusal("spec.checkpoint: an interactive job runs no script that could leave something: leave it out")
+	case c.OnEviction:
+		return nil
 	case c.ExitCode < leastCheckpoint || c.ExitCode > mostCheckpoint:
 		return condor.Refusal(
 			"spec.checkpoint.exitCode: found %d, expected %d to %d, such as 85: others are how programs end that have failed, were killed or could not run",
@@ -86,9 +93,17 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 	return nil
 }
 
+// whenToTransfer returns the value of when_to_transfer_output.
+func (d Description) whenToTransfer() string {
+	if d.Checkpoint != nil && d.Checkpoint.OnEviction {
+		return "ON_EXIT_OR_EVICT"
+	}
+	return "ON_EXIT"
+}
+
 // checkpointLines returns the submit lines for checkpoints.
 func (d Description) checkpointLines() []option {
-	if d.Checkpoint == nil {
+	if d.Checkpoint == nil || d.Checkpoint.OnEviction {
 		return nil
 	}
 	return []option{
@@ -99,10 +114,12 @@ func (d Description) checkpointLines() []option {
 
 // setCheckpoint sets what checkpoint.sh needs.
 func (d Description) setCheckpoint(set func(name, value string)) {
-	if d.Checkpoint == nil {
+	if d.Checkpoint == nil || d.Checkpoint.OnEviction {
 		set("checkpoint", "")
+		set("evictable", one(d.Checkpoint != nil))
 		return
 	}
+	set("evictable", "")
 	set("checkpoint", strconv.Itoa(d.Checkpoint.ExitCode))
 	set("saved", strings.Join(d.Checkpoint.Files, "\n"))
 	set("unsaved", strconv.Itoa(int(condor.UnsavedSignal)))

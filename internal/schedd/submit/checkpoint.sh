@@ -81,3 +81,18 @@ save() {
 leave() {
 	[ -z "$2" ] || printf '%s\n' "$2" >".htcd/again/$1"
 }
+
+# place_left puts the output that an evicted execution has left into the script's directory, over what else came. Without
+# spec.outputs it is there: HTCondor sends it as it does inputs.
+place_left() {
+	last=-1
+	for left in .htcd/left/*; do
+		left=${left##*/}
+		case $left in
+		*[!0-9]*) ;;
+		*) [ "$left" -le "$last" ] || last=$left ;;
+		esac
+	done
+	[ "$last" -lt 0 ] || cp -alfT ".htcd/left/$last" .htcd/job 2>/dev/null || cp -afT ".htcd/left/$last" .htcd/job
+	rm -rf .htcd/left
+}

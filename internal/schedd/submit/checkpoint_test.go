@@ -148,7 +148,9 @@ func TestWhatIsNoCheckpointIsRefusedInWords(t *testing.T) {
 		"htcd's own":                {func(d *Description) { d.Checkpoint.Files[0] = "token" }, "a name that htcd or HTCondor uses"},
 		"twice":                     {func(d *Description) { d.Checkpoint.Files[1] = "state" }, `found "state" twice`},
 		"in htcopts":                {func(d *Description) { d.Options = "checkpoint_exit_code = 85" }, "write spec.checkpoint"},
-		"by eviction":               {func(d *Description) { d.Options = "when_to_transfer_output = ON_EXIT_OR_EVICT" }, "what survives an eviction is spec.checkpoint's"},
+		"by eviction":               {func(d *Description) { d.Options = "when_to_transfer_output = ON_EXIT_OR_EVICT" }, "spec.checkpoint.onEviction keeps it"},
+		"two ways":                  {func(d *Description) { d.Checkpoint.OnEviction = true }, "instead of exitCode and files"},
+		"a session evicted":         {func(d *Description) { d.Checkpoint, d.Interactive = &Checkpoint{OnEviction: true}, 60 }, "runs no script"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := checkpointing("")
@@ -158,4 +160,26 @@ func TestWhatIsNoCheckpointIsRefusedInWords(t *testing.T) {
 			require.Equal(t, condor.Refused, condor.KindOf(err))
 		})
 	}
+}
+
+func TestTheOutputOfAnEvictedJobIsThereWhenItStartsAgain(t *testing.T) {
+	d := description()
+	d.Command, d.Checkpoint, d.Outputs = "sh", &Checkpoint{OnEviction: true}, []Output{{Path: "state"}, {Path: "dir/*"}}
+	d.Source = "cat state dir/x; mkdir -p dir; echo more >>state; echo other >dir/x; echo rest >rest"
+	first, second := node(t, d, checkpointTools), node(t, d, checkpointTools)
+	first.bin, second.bin = first.bin+":"+os.Getenv("PATH"), second.bin+":"+os.Getenv("PATH")
+	code, out, errs := first.run(t)
+	require.Equal(t, 0, code, errs)
+	require.Empty(t, out)
+	left := os.DirFS(filepath.Join(first.dir, dirOutputs, "0"))
+	require.NoError(t, os.MkdirAll(filepath.Join(second.dir, dirOutputs, "9"), 0o700))
+	require.NoError(t, os.CopyFS(filepath.Join(second.dir, dirOutputs, "10"), left))
+	code, out, errs = second.run(t)
+	require.Equal(t, 0, code, errs)
+	require.Equal(t, "more\nother\n", out)
+	state, err := os.ReadFile(filepath.Join(second.dir, dirOutputs, "0", "state"))
+	require.NoError(t, err)
+	require.Equal(t, "more\nmore\n", string(state))
+	require.NoDirExists(t, filepath.Join(second.dir, dirOutputs, "10"))
+	require.Contains(t, d.submit(nil, nil), "when_to_transfer_output = ON_EXIT_OR_EVICT\n")
 }

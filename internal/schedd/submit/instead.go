@@ -21,7 +21,7 @@ var owned = map[string]string{
 	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
 	"checkpoint_exit_code": toCheckpoint, "transfer_checkpoint_files": toCheckpoint,
 	"should_transfer_files":   "htcd always transfers files",
-	"when_to_transfer_output": "htcd transfers output on exit; what survives an eviction is spec.checkpoint's",
+	"when_to_transfer_output": "htcd transfers output on exit; spec.checkpoint.onEviction keeps it when a job is evicted, too",
 	"transfer_output_remaps":  toOutputs, "output_destination": toOutputs,
 	"transfer_executable": "htcd sends its own executable",
 }
@@ -36,7 +36,7 @@ const (
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
 	toCheckpoint = "write spec.checkpoint: its exitCode, and files, which HTCondor keeps in the schedd's spool"
-	toNodes      = "write spec.nodes: on how many machines a job runs at once (docs/multinode.md)"
+	toNodes      = "spec.nodes of an HTCJob says on how many machines a job runs (docs/multinode.md); a step's jobs have one each"
 	toFollow     = "leave it out: htcd logs shows the output of jobs that run"
 )
 

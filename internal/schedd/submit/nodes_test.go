@@ -43,7 +43,7 @@ func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
 		"an interactive":     {func(d *Description) { d.Interactive = 60 }, "interactive"},
 		"one that is kept":   {func(d *Description) { d.KeepOnFailure = 60 }, "keepOnFailure"},
 		"nothing to send":    {func(d *Description) { d.Sender = "" }, "--ship-sender"},
-		"the universe":       {func(d *Description) { d.Options = "machine_count = 5" }, "write spec.nodes"},
+		"the universe":       {func(d *Description) { d.Options = "machine_count = 5" }, "spec.nodes of an HTCJob says"},
 		"a shutdown policy":  {func(d *Description) { d.Options = `+ParallelShutdownPolicy = "WAIT_FOR_ALL"` }, "ParallelShutdownPolicy"},
 		"the schedd's files": {func(d *Description) { d.Options = "+WantIOProxy = true" }, "WantIOProxy"},
 	} {

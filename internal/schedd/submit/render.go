@@ -184,7 +184,7 @@ func (d Description) lines(v vanilla) string {
 	all = append(
 		all,
 		option{"should_transfer_files", "YES"},
-		option{"when_to_transfer_output", "ON_EXIT"},
+		option{"when_to_transfer_output", d.whenToTransfer()},
 		option{"transfer_input_files", v.files},
 	)
 	if plugins := d.transferPlugins(); plugins != "" {

@@ -71,6 +71,7 @@ main() {
 	if [ -n "$tells" ] && [ -n "$url" ] && [ -z "$again" ]; then
 		(sleep 1 && [ -d .htcd/new ] && ! [ -e .htcd/over ] && tell_start) </dev/null >/dev/null 2>&1 7<&- &
 	fi
+	[ -z "$evictable" ] || [ ! -d .htcd-out ] || mv -f .htcd-out .htcd/left
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
 
@@ -90,6 +91,7 @@ main() {
 	directories
 	had=$found
 	[ -z "$checkpoint" ] || place_checkpoint
+	[ -z "$evictable" ] || place_left
 	[ -z "$nodes" ] || span
 	arguments "$@" "$scratch/script"
 	[ "${rank:-0}" = 0 ] || stay
