@@ -275,7 +275,7 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		1000,
 		0,
 		operator.MostJobs,
-		"an HTCJob of more jobs is made by a factory on the schedd's host, as with spec.parallelism, so that at most 1,000 of its jobs wait in the queue; 0: only with spec.parallelism",
+		"an HTCJob of more jobs, or a step of more nodes that is alone in its level, is made by a factory on the schedd's host, as with spec.parallelism, so that at most 1,000 of the jobs wait in the queue; 0: only with spec.parallelism",
 	)
 	setting.Int(
 		f,

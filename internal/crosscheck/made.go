@@ -42,7 +42,7 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	var asked []ledger.Run
 	var clusters []int
 	for _, run := range runs {
-		if run.Factory > 0 && !run.Confirmed {
+		if run.Factory > 0 && !run.Confirmed && run.Kind != ledger.Workflows { // nodes have rows from the beginning
 			asked, clusters = append(asked, run), append(clusters, run.Cluster)
 		}
 	}

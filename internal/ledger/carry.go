@@ -17,7 +17,7 @@ type Carried struct {
 
 // CarryNodes makes nodes of a DAG, which has just been inserted, what they have become in earlier DAGs of the same
 // workflow, with their results and what has been pushed of them to where the new DAG pushes, too. Their output is here.
-// Its destinations must have been set. ErrNotFound if one of them is not there, or has not succeeded.
+// Its destinations must have been set. Those that a factory has made have no job there: it would need a proc. ErrNotFound if one of them is not there, or has not succeeded.
 func (tx *Tx) CarryNodes(r Run, nodes []Carried) error {
 	for from := 0; from < len(nodes); from += nodesAtOnce {
 		if err := tx.carry(r, nodes[from:min(from+nodesAtOnce, len(nodes))]); err != nil {
@@ -38,7 +38,8 @@ func (tx *Tx) carry(r Run, some []Carried) error {
 	}
 	for _, c := range some {
 		err := tx.change(
-			`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
+			`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus,
+			cluster = iif((SELECT factory FROM runs WHERE id = o.run) > 0, 0, o.cluster), exitCode = o.exitCode, reason = o.reason,
 			message = o.message, source = '`+SourceCarried+`', changed = o.changed, checked = o.checked, fetched = ? FROM nodes o
 			WHERE nodes.run = `+runID+` AND nodes.node = ? AND o.run = `+runID+` AND o.node = ? AND o.status = 4`,
 			int(IsFetched),

@@ -61,6 +61,16 @@ func TestNodesAreCarriedOver(t *testing.T) {
 		require.False(t, some)
 		return nil
 	})
+	mustWrite(t, l, func(tx *Tx) error {
+		made, err := tx.Run("u1", 1)
+		require.NoError(t, err)
+		made.Factory = 7
+		require.NoError(t, tx.UpdateRun(made))
+		require.NoError(t, tx.CarryNodes(next, []Carried{{Number: 3, From: 1, Node: 0}}))
+		n, err := tx.Node("u1", 2, 3)
+		require.Zero(t, n.Cluster, "which proc of it is not known here")
+		return err
+	})
 	require.ErrorIs(
 		t,
 		l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) }),

@@ -52,4 +52,7 @@ func TestRunsWithIdleJobsAreFound(t *testing.T) {
 		return tx.UpdateNode(n)
 	})
 	look(map[string]string{"waits": second, "dag": "77.0"})
+	dag.State, dag.Factory = Submitted, 2
+	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(dag) })
+	look(map[string]string{"waits": second, "dag": "77.1"})
 }

@@ -18,7 +18,7 @@ type Place struct {
 }
 
 // Node is one job of a DAG, and its place. Its Proc is as that of an HTCJob, except that its cluster is its own, 0
-// while no job of it was seen, and its number always 0; Name is that of the workflow.
+// while no job of it was seen, and its number Run.NodeProc; Name is that of the workflow.
 type Node struct {
 	Proc
 	Place
@@ -95,7 +95,7 @@ type NodeFilter struct {
 // fetchedNode is whether a node's output was fetched: alone, or at the end with that of all.
 const fetchedNode = `CASE p.fetched WHEN 0 THEN coalesce((SELECT fetched FROM htcjobs WHERE run = r.id AND proc = 0), 0) ELSE p.fetched END`
 
-const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
+const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, iif(r.factory > 0, p.node, 0), p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
 	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
 	p.claimed, p.node, p.step, p.sequence, p.item, p.name, s.name, s.deferred`
 

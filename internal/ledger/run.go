@@ -49,12 +49,21 @@ type Run struct {
 	KeptFailed   int       // how many of those that were carried over have failed
 	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
 	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
-	Factory      int       // a factory makes its jobs, so many of which are there at a time; procs have rows when they were made. 0: it is one cluster
+	Factory      int       // a factory makes its jobs, so many of which are there at a time; procs have rows when they were made. 0: it is one cluster. Of a DAG: one makes its nodes
 	Unmade       int       // how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
 }
 
 // All returns how many procs a run has, those that were carried over included.
 func (r Run) All() int { return max(r.Procs, r.Jobs) }
+
+// NodeProc returns the number of the proc that is a node of a DAG: each is a cluster of its own, unless a factory makes
+// them.
+func (r Run) NodeProc(node int) int {
+	if r.Factory > 0 {
+		return node
+	}
+	return 0
+}
 
 // FactoryPaused is the Reason of a run whose factory makes no more jobs for now.
 const FactoryPaused = "FactoryPaused"

@@ -52,10 +52,10 @@ func (all comparisons) hear(j condor.Job, queued bool, at time.Time) error {
 		return nil
 	}
 	k := all.of(j)
-	if k == nil || j.Proc != 0 {
+	number := j.Node.Number
+	if k == nil || j.Proc != k.run.NodeProc(number) {
 		return nil
 	}
-	number := j.Node.Number
 	p, row := k.rows[number]
 	was, unchanged := k.unchanged[number]
 	switch {
@@ -162,12 +162,12 @@ func (all comparisons) doubt(j condor.Job) {
 func (k *comparison) doubt(j condor.Job) {
 	k.unread = append(k.unread, j.ID())
 	for number, was := range k.unchanged {
-		if was.cluster == j.Cluster {
+		if was.cluster == j.Cluster && j.Proc == k.run.NodeProc(number) {
 			delete(k.unchanged, number)
 		}
 	}
 	for number, p := range k.rows {
-		if p.Cluster == j.Cluster {
+		if p.Cluster == j.Cluster && j.Proc == p.Proc.Proc {
 			delete(k.rows, number)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	messageFutile = "a job before it failed"
 	messageGone   = "its DAG was removed before its turn"
 	messageUnseen = "DAGMan has ended, and neither the queue nor the history of the schedd shows a job of this node: DAGMan could not send it, or the history is too short"
+	messageUnmade = "neither the queue nor the history of the schedd shows a job of this node: it was not made, or the history is too short"
 )
 
 // dag is a run of a workflow, and the row of DAGMan's own job once HTCondor has confirmed its end.
@@ -62,6 +63,10 @@ func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict)
 	default:
 		lost := rest
 		lost.Status, lost.Reason, lost.Message = ledger.StatusFailed, crosscheck.ReasonLost, messageUnseen
+		if d.run.Factory > 0 { // none waits for another
+			lost.Message = messageUnmade
+			return nil, lost
+		}
 		rest.Status, rest.Reason, rest.Message = ledger.StatusFutile, ReasonFutile, messageFutile
 		return &lost, rest
 	}

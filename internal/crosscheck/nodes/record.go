@@ -36,7 +36,7 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 		return Recorded{}, err
 	}
 	was, err := tx.Node(run.UID, run.Attempt, c.Node.Number)
-	cluster, ok := clusterOf(c.JobID)
+	cluster, ok := clusterOf(c.JobID, run.NodeProc(c.Node.Number))
 	if errors.Is(err, ledger.ErrNotFound) || !ok {
 		return Recorded{}, notify.ErrUnknownJob
 	}
@@ -122,9 +122,9 @@ func shortened(tx *ledger.Tx, run ledger.Run, c notify.Callback) (notify.Callbac
 	return c, err
 }
 
-// clusterOf reads the job id of a node, whose cluster has one proc.
-func clusterOf(jobID string) (cluster int, ok bool) {
-	text, ok := strings.CutSuffix(jobID, ".0")
+// clusterOf reads the job id of a node, given its proc.
+func clusterOf(jobID string, proc int) (cluster int, ok bool) {
+	text, ok := strings.CutSuffix(jobID, fmt.Sprint(".", proc))
 	cluster, err := strconv.Atoi(text)
 	return cluster, ok && err == nil && cluster > 0
 }

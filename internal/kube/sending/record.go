@@ -54,7 +54,7 @@ func (s *Sender) Submitted(
 		if err := tx.UpdateIntent(run); err != nil {
 			return err
 		}
-		if run.Factory == 0 { // otherwise its procs get rows when they were made
+		if run.Factory == 0 || run.Kind == ledger.Workflows { // otherwise its procs get rows when they were made
 			// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
 			if err := tx.InsertProcs(run, run.Procs); err != nil && !errors.Is(err, ledger.ErrExists) {
 				return err

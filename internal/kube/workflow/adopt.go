@@ -261,6 +261,9 @@ func (c *Controller) adoptLost(
 	}
 	run.ItemsDigest, run.Restored, run.Submitted = p.digest, true, f.Since(c.Now())
 	run.Stop = f.Stop
+	if f.Made {
+		run.Factory = len(p.nodes)
+	}
 	begun, err := c.begin(ctx, w, run, p)
 	if err != nil || !begun {
 		return err

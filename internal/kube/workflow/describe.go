@@ -261,6 +261,9 @@ func (c *Controller) describe(
 		d.Steps = append(d.Steps, step)
 	}
 	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
+	if !resizes(w) {
+		d.FactoryAbove = c.Site.FactoryAbove
+	}
 	for i, n := range p.nodes {
 		node := submit.DAGNode{
 			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)), Priority: p.graph.Priority(n),

@@ -121,8 +121,17 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	return nil
 }
 
-// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all.
+// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all. A factory goes on if
+// somebody has removed its launcher while that did not run: HTCondor then removes the nodes that were made, and the
+// factory makes others.
 func (c *Controller) settle(ctx context.Context, run ledger.Run) error {
+	if run.Factory > 0 && run.Confirmed && run.Stop == "" {
+		of := condor.Tag{UID: run.UID, Attempt: run.Attempt}.NodesConstraint()
+		err := c.sender.RemoveNodes(ctx, backend.TargetOf(run), []ledger.Run{run}, of, "htcd: what made it was removed")
+		if err != nil {
+			return fmt.Errorf("remove what is left of the nodes of DAG %d: %w", run.Attempt, err)
+		}
+	}
 	if err := c.check(ctx, run); err != nil {
 		return fmt.Errorf("ask how DAG %d ended: %w", run.Attempt, err)
 	}

@@ -74,7 +74,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		return c.recoverLost(ctx, w, s)
 	}
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
-	run.ItemsDigest = p.digest
+	run.ItemsDigest, run.Factory = p.digest, p.sandbox.Factory
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
 		return c.sender.Refuse(ctx, run, err, nil)

@@ -75,6 +75,13 @@ func (s Situation) resized() bool {
 	return s.ruled() && slices.ContainsFunc(s.Rules, s.unapplied)
 }
 
+// resizes reports whether rules may change maxConcurrent: DAGMan is then told.
+func resizes(w *v1alpha1.HTCWorkflow) bool {
+	return slices.ContainsFunc(w.Spec.Rules, func(r v1alpha1.Rule) bool {
+		return r.Action == v1alpha1.ActionGrow || r.Action == v1alpha1.ActionShrink
+	})
+}
+
 func (s Situation) unapplied(r ledger.RuleState) bool {
 	return !r.Applied && r.DAG == s.newest().Run.Attempt
 }

@@ -7,7 +7,7 @@ var WhyUnable = map[int]string{
 	121: "the schedd's host has no condor_dagman",
 	122: "the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS, and ALLOW_WRITE the host",
 	123: "the schedd has ALTERNATE_JOB_SPOOL, with which htcd cannot send an HTCJob with parallelism",
-	124: "the schedd has refused the jobs of an HTCJob with parallelism: its own log and the launcher's standard error say why",
+	124: "the schedd has refused a factory of jobs (--factory-above): its own log and the launcher's standard error say why",
 }
 
 // Unable returns why no DAG, or no factory, can run at the job's schedd, if the job is DAGMan's or a launcher and found

@@ -8,7 +8,7 @@ import (
 )
 
 // DAG is a graph of jobs that is sent as one job: HTCondor's DAGMan, which sends the nodes at the schedd's host. Its
-// files are those of dag.go, dagnode.go, dagarchive.go and dagman.sh.
+// files are those of dag.go, dagnode.go, dagarchive.go and dagman.sh, or dagfactory.go.
 type DAG struct {
 	Tag       condor.Tag // of DAGMan's job; Attempt is the number of the DAG among all of its workflow
 	BatchName string
@@ -17,6 +17,10 @@ type DAG struct {
 	MaxIdle   int       // nodes that wait for a slot at a time; 0: as many as DAGMan's own limit
 	MaxJobs   int       // nodes in the queue at a time; 0: no limit
 	Pace      Pace      // how fast nodes are sent
+
+	// FactoryAbove is how many nodes DAGMan sends at most where a factory can make them, and Sandbox.Factory says whether
+	// one does; 0: DAGMan sends any.
+	FactoryAbove int
 }
 
 // Pace is that so many nodes are sent together, after so many seconds again; the zero value means DAGMan's own.

@@ -105,21 +105,29 @@ func (g DAG) Render() (Sandbox, error) {
 	if err := g.checkVariables(); err != nil {
 		return Sandbox{}, err
 	}
-	hidden := g.hidden()
-	if hidden != nil {
-		files = append(files, File{Name: fileGate, Mode: 0o700, Content: gateBody})
+	starter, hidden := File{Name: fileStarter, Mode: 0o755}, []bool(nil)
+	if g.independent() {
+		s.Factory = len(g.Nodes)
+		starter.Name, starter.Content = fileLauncher, g.launcher()
+		files = append(files, g.factory(files[0].Content)...)
+	} else {
+		if hidden = g.hidden(); hidden != nil {
+			files = append(files, File{Name: fileGate, Mode: 0o700, Content: gateBody})
+		}
+		starter.Content = g.starter()
+		files = append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed, hidden)})
 	}
-	archive, err := g.archive(append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed, hidden)}), handed, hidden)
+	archive, err := g.archive(files, handed, hidden)
 	if err != nil {
 		return Sandbox{}, err
 	}
-	submit := g.submit(sender != "")
+	submit := g.submit(starter.Name, sender != "")
 	if err := checkWritten(submit); err != nil {
 		return Sandbox{}, err
 	}
 	s.Files = []File{
 		{Name: fileArchive, Mode: 0o600, Content: archive},
-		{Name: fileStarter, Mode: 0o755, Content: g.starter()},
+		starter,
 		{Name: FileSubmit, Mode: 0o644, Content: submit},
 	}
 	if sender != "" {
@@ -128,8 +136,12 @@ func (g DAG) Render() (Sandbox, error) {
 	return s, nil
 }
 
-// submit returns the submit description of DAGMan's job.
-func (g DAG) submit(sender bool) string {
+// submit returns the submit description of DAGMan's job, or of the launcher of a factory, given its executable.
+func (g DAG) submit(starter string, sender bool) string {
+	unable, mark := 122, []option(nil)
+	if starter == fileLauncher {
+		unable, mark = 124, []option{{"My." + condor.AttrLauncher, "true"}}
+	}
 	files := []string{fileArchive, fileToken}
 	if sender {
 		files = append(files, fileSender)
@@ -138,7 +150,7 @@ func (g DAG) submit(sender bool) string {
 		files = append(files, InputsDir)
 	}
 	return written(slices.Concat([]option{
-		{"universe", "scheduler"}, {"executable", fileStarter}, {"transfer_input_files", strings.Join(files, ", ")},
+		{"universe", "scheduler"}, {"executable", starter}, {"transfer_input_files", strings.Join(files, ", ")},
 		{"transfer_output_files", DirNodes}, {"output", condor.Stdout}, {"error", condor.Stderr},
 		{"My.JobBatchName", classad.Quote(g.BatchName)}, noMail, leaveDAG,
 		// As condor_submit_dag has it: DAGMan writes down what was left before it leaves, and takes its nodes along;
@@ -147,7 +159,7 @@ func (g DAG) submit(sender bool) string {
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
 		// A newer schedd would let DAGMan wait for five minutes after each hold or kill.
 		{"My.DisableCoolDown", "true"},
-	}, heldIfUnable(122), tagLines(g.Tag)), 1)
+	}, heldIfUnable(unable), mark, tagLines(g.Tag)), 1)
 }
 
 // starter returns the text of dagman.sh, the executable of DAGMan's job.

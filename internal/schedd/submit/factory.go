@@ -76,7 +76,7 @@ func (d Description) manufactured(files []File, submit string) []File {
 // launcher returns the text of factory.sh, the launcher's executable.
 func (d Description) launcher() string {
 	return fmt.Sprintf(
-		"#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\ntag=%s\n%s%s%s",
+		"#!/bin/sh\n# Hands the jobs of the HTCJob %s/%s to the schedd.\nnodes=0\ntag=%s\n%s%s%s",
 		d.Tag.Namespace,
 		d.Tag.Name,
 		ShellQuote(

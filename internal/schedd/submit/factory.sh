@@ -1,10 +1,10 @@
 
 # From here on the text is the same for every factory. It hands the schedd a factory of the jobs and stays until that is gone: their inputs
-# lie here. HTCondor starts this again after its own restarts.
+# lie here. HTCondor starts this again after its own restarts. If they are nodes of a workflow ($nodes), it ends as DAGMan would.
 main() {
 	umask 077
 	find_schedd # to which the factory goes
-	if [ -n "$(setting ALTERNATE_JOB_SPOOL)" ]; then
+	if [ "$nodes" -eq 0 ] && [ -n "$(setting ALTERNATE_JOB_SPOOL)" ]; then
 		echo "htcd: the schedd has ALTERNATE_JOB_SPOOL" >&2
 		exit 123
 	fi
@@ -16,12 +16,22 @@ main() {
 		make
 	fi
 	factory=$(cat made)
-	[ -e opened ] || open || exit 1
+	every=5
+	if [ "$nodes" -eq 0 ]; then
+		[ -e opened ] || open || exit 1
+		every=60 # nothing waits for the end
+	fi
 	while there "$factory"; do
-		sleep 60 9>&- &
+		sleep "$every" 9>&- &
 		wait $!
 	done
+	[ "$nodes" -eq 0 ] || [ "$(succeeded)" -ge "$nodes" ] || exit 1
 	exit 0
+}
+
+# succeeded prints how many nodes have ended with 0, as their log says.
+succeeded() {
+	sed -n '/^005 (/{N;/Normal termination (return value 0)/s/^005 (\([0-9.]*\)).*/\1/p;}' nodes.log | sort -u | wc -l
 }
 
 # alone ends the one that was started before, should it have outlived its schedd, and waits until what it began has ended.
@@ -60,10 +70,14 @@ make() {
 # prepare makes ready what the jobs come to get, and notes that a factory may be sent.
 prepare() {
 	may_send || exit 122
-	if [ -f own.tgz ]; then
-		tar -xzf own.tgz || exit 120
-	fi
-	{ echo "htcd_here = $(pwd -P)" && cat factory.sub; } >made.sub && : >begun && sync || exit 120
+	for archive in own.tgz nodes.tgz; do
+		[ ! -f "$archive" ] || tar -xzf "$archive" || exit 120
+	done
+	{
+		echo "htcd_here = $(pwd -P)" &&
+			echo "htcd_launcher = ${CONDOR_ID%%.*}" &&
+			cat factory.sub
+	} >made.sub && : >begun && sync || exit 120
 }
 
 # open lets the factory make jobs: each in the directory that the schedd has for what it spools of it, and removes with it. A schedd that starts
@@ -81,10 +95,13 @@ there() {
 	[ -n "$found" ]
 }
 
-# remove ends the factory, also one that was sent just now.
+# remove ends the factory, also one that was sent just now. A schedd that starts again has forgotten its own removal, and goes by the attribute.
 remove() {
 	factory=${factory:-${sent%%.*}}
-	[ -z "$factory" ] || condor_rm "$factory" >/dev/null
+	[ -z "$factory" ] || {
+		condor_qedit "$factory" JobMaterializePaused 3
+		condor_rm "$factory"
+	} >/dev/null
 }
 
 main "$@"
