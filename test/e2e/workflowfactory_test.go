@@ -1,0 +1,35 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// More nodes than --factory-above, of which few run: those that were not made have no job.
+func TestAStepOfManyNodesIsMadeByAFactory(t *testing.T) {
+	t.Parallel()
+	c := commands{trial.New(t)}
+	f := flowIn(c.Bench, "many", `
+  sequences: {count: 1001, complete: 6}
+  steps:
+  - name: sim
+    job:
+      script: {image: centos, command: sh, source: "case $jobid in job_[01]) exit 3 ;; esac; sleep 3; echo $jobid | tee out"}
+      outputs: [{path: out}]
+`)
+	w := f.ended()
+	n := w.Status.Nodes
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, "%+v", w.Status)
+	require.Equal(t, int32(2), n.Failed)
+	require.GreaterOrEqual(t, n.Done, int32(6))
+	require.Equal(t, v1alpha1.NodeCounts{Total: 1001, Done: n.Done, Failed: 2, Futile: 999 - n.Done}, n)
+	require.Regexp(t, `^\d+\.0$`, w.Status.Failures[0].JobID)
+	require.Regexp(t, `^\d+\.1$`, w.Status.Failures[1].JobID, "they are procs of one cluster")
+	require.Equal(t, "job_2\n", f.output(w, "sim/job_2", "out"))
+	require.Equal(t, "job_2\n", c.ends(0, "logs", "many", "--step", "sim", "--sequence", "2"))
+	f.gone(w)
+}
