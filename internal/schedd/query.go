@@ -108,7 +108,7 @@ var fields = map[string]func(*condor.Job, classad.Value){
 	"JobFinishedHookDone":   func(j *condor.Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":             func(j *condor.Job, v classad.Value) { j.BytesSent = size(v) },
 	"NumJobStarts":          func(j *condor.Job, v classad.Value) { j.NumJobStarts = integer(v) },
-	"TransferOutFinished":   func(j *condor.Job, v classad.Value) { j.TransferOutFinished = seconds(v) },
+	"TransferOutFinished":   transferred,
 	"LastVacateTime":        func(j *condor.Job, v classad.Value) { j.LastVacateTime = seconds(v) },
 	"JobCurrentStartDate":   func(j *condor.Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
 	"RemoteUserCpu":         func(j *condor.Job, v classad.Value) { j.UserCPU = real(v) },
@@ -120,6 +120,13 @@ var fields = map[string]func(*condor.Job, classad.Value){
 	"RequestMemory":         func(j *condor.Job, v classad.Value) { j.RequestMemory = size(v) },
 	"RequestDisk":           func(j *condor.Job, v classad.Value) { j.RequestDisk = size(v) },
 	"MemoryProvisioned":     func(j *condor.Job, v classad.Value) { j.MemoryProvisioned = size(v) },
+
+	// All that a job of several nodes has (23.9).
+	"JobCurrentFinishTransferOutputDate": transferred,
+}
+
+func transferred(j *condor.Job, v classad.Value) {
+	j.TransferOutFinished = max(j.TransferOutFinished, seconds(v))
 }
 
 // poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into

@@ -194,6 +194,17 @@ func TestTextsOfAnAdAreFitToBeShown(t *testing.T) {
 	require.Equal(t, 1, ads)
 }
 
+func TestAHeldJobOfSeveralNodesHadEndedIfItsOutputWasTransferred(t *testing.T) {
+	for ends, is := range map[string]bool{"JobCurrentFinishTransferOutputDate = 1010": true, "LastVacateTime = 1010": false} {
+		ad, err := classad.ParseAd("ClusterId = 7\nProcId = 0\nJobStatus = 5\nHoldReasonCode = 3\nJobCurrentStartDate = 1000\n" +
+			"ExitBySignal = false\nExitCode = 7\n" + ends + "\n")
+		require.NoError(t, err)
+		j, err := newJob(ad)
+		require.NoError(t, err)
+		require.Equal(t, is, j.Returned() != nil, ends)
+	}
+}
+
 func TestWhatAJobHasUsed(t *testing.T) {
 	const ad = `ClusterId = 7
 ProcId = 0
