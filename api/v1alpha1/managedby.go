@@ -54,8 +54,8 @@ func dropped(list runtime.Object, keep func(runtime.Object) bool) error {
 	return meta.SetList(list, kept)
 }
 
-// filtered is a stream without the events of objects that are not to be kept; bookmarks and errors are of none. As the field
-// never changes, an object is either always in it or never.
+// filtered is a stream without the events of objects that are not to be kept; bookmarks and errors are of none. As the
+// field never changes, an object is either always in it or never.
 func filtered(stream watch.Interface, keep func(runtime.Object) bool) watch.Interface {
 	return watch.Filter(stream, func(e watch.Event) (watch.Event, bool) {
 		return e, e.Type == watch.Bookmark || e.Type == watch.Error || keep(e.Object)

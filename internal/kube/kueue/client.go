@@ -115,7 +115,9 @@ func (k *Kueue) keep(ctx context.Context, job *v1alpha1.HTCJob, d lifecycle.Dema
 // adopt makes an HTCJob the owner of the Workload that has come with it.
 func (a *api) adopt(ctx context.Context, w *workload, job *v1alpha1.HTCJob) error {
 	return a.patch(ctx, w, map[string]any{"metadata": map[string]any{
-		"resourceVersion": w.ResourceVersion, "ownerReferences": owners(job), "labels": map[string]string{uidLabel: string(job.UID)},
+		"resourceVersion": w.ResourceVersion,
+		"ownerReferences": owners(job),
+		"labels":          map[string]string{uidLabel: string(job.UID)},
 	}})
 }
 

@@ -61,9 +61,9 @@ func verdictOfPrebuilt(w *workload, job *v1alpha1.HTCJob) *lifecycle.Quota {
 	q := &lifecycle.Quota{Waits: true, Stops: true, Reason: lifecycle.ReasonQuotaAwaited}
 	switch {
 	case !metav1.IsControlledBy(w, job):
-		q.Message = fmt.Sprintf("it is about to take over the Workload %s, which MultiKueue has made", w.Name)
+		q.Message = fmt.Sprintf("it is about to take over the Workload %s, with which it has come", w.Name)
 	case !w.fits(job):
-		q.Message = fmt.Sprintf("its Workload %s, which MultiKueue has made, is for fewer jobs or smaller ones: edit it where it came from", w.Name)
+		q.Message = fmt.Sprintf("the Workload %s, with which it has come, is for fewer jobs, or smaller ones", w.Name)
 	case w.is(finished):
 		q.Message = fmt.Sprintf("its Workload %s has finished: run it again where it came from", w.Name)
 	default:

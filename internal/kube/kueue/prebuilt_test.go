@@ -46,8 +46,8 @@ func TestVerdictOfPrebuilt(t *testing.T) {
 	require.Empty(t, is(10, "1", given...))
 	require.Empty(t, is(11, "2", given...))
 	require.Equal(t, "it waits in Kueue's queue team", is(10, "1"))
-	require.Contains(t, is(9, "1", given...), "is for fewer jobs or smaller ones")
-	require.Contains(t, is(10, "500m", given...), "is for fewer jobs or smaller ones")
+	require.Contains(t, is(9, "1", given...), "is for fewer jobs, or smaller ones")
+	require.Contains(t, is(10, "500m", given...), "is for fewer jobs, or smaller ones")
 	require.Contains(t, is(10, "1", append(given[:2:2], of(finished, "Succeeded"))...), "its Workload w has finished")
 	job, w := came(10, "1", given...)
 	w.OwnerReferences[0].UID = "another"

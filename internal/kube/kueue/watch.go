@@ -244,7 +244,8 @@ func (a *api) of(job *v1alpha1.HTCJob) (all []*workload) {
 		return nil // there is no such index
 	}
 	if name := prebuilt(job); name != "" {
-		if object, is, _ := a.index.GetByKey(job.Namespace + "/" + name); is && metav1.GetControllerOf(object.(metav1.Object)) == nil {
+		object, is, _ := a.index.GetByKey(job.Namespace + "/" + name)
+		if is && metav1.GetControllerOf(object.(metav1.Object)) == nil {
 			objects = append(objects, object)
 		}
 	}

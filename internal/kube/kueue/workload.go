@@ -27,12 +27,12 @@ const (
 	ourLabel      = "htc.cern.ch/htcjob" // on the Workloads of HTCJobs, which are all that htcd watches
 )
 
-// prebuiltKey is an annotation, in Kueue before 0.18 a label, of an HTCJob that MultiKueue has brought from another cluster:
-// it names its Workload, which came before it.
+// prebuiltKey is an annotation, in Kueue before 0.18 a label, of an HTCJob that MultiKueue has brought from another
+// cluster: it names its Workload, which came before it.
 const prebuiltKey = "kueue.x-k8s.io/prebuilt-workload-name"
 
-// suspendedKey is an annotation of the Workload of an HTCJob that runs in another cluster: whether it was deactivated because
-// of spec.suspend.
+// suspendedKey is an annotation of the Workload of an HTCJob that runs in another cluster: whether it was deactivated
+// because of spec.suspend.
 const suspendedKey = "htc.cern.ch/suspended"
 
 func (w *workload) suspended() bool { return w.Annotations[suspendedKey] == "true" }
@@ -83,8 +83,8 @@ func read(object *unstructured.Unstructured) (*workload, error) {
 	return &w, nil
 }
 
-// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue, if it has
-// not come with the HTCJob: there can be only one.
+// nameOf returns the name of the Workload of what an HTCJob is to run: there can be only one. Unless it has come with
+// the HTCJob, the name follows from what is run and from the queue.
 func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
 	if name := prebuilt(job); name != "" {
 		return name
@@ -127,7 +127,8 @@ func newWorkload(
 	return w, nil
 }
 
-// owners have a Workload go with its HTCJob, without blockOwnerDeletion, which needs a right on the finalizers of HTCJobs.
+// owners have a Workload go with its HTCJob, without blockOwnerDeletion, which needs a right on the finalizers of
+// HTCJobs.
 func owners(job *v1alpha1.HTCJob) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),

@@ -24,7 +24,8 @@ func TestDemandElsewhere(t *testing.T) {
 	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed, Succeeded: 1, Failed: 2}
 	require.Equal(t, Demand{Of: job.SpecHash() + " again", Jobs: 3}, DemandElsewhere(job), "it runs again")
 
-	job.Status.Rerun, job.Status.Conditions = "again", []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse}}
+	job.Status.Rerun = "again"
+	job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse}}
 	ended := Demand{Of: job.SpecHash() + " again", Jobs: 3, Ended: 3, Over: true, Told: true}
 	require.Equal(t, ended, DemandElsewhere(job))
 	job.Status.Conditions[0].Status, ended.Settled = metav1.ConditionTrue, true
