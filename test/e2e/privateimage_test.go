@@ -49,6 +49,8 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 		credentials("login regcred .dockerconfigjson Registry", "note notes text File"),
 	)
 	b.Create("without", "exit 0", private)
+	b.Create("no-file", "exit 0", image("/no/such/image"))
+	b.Create("own", "exit 255")
 	b.Create("wrong", "exit 0", private, credentials("login wrong .dockerconfigjson Registry"))
 	b.Create("another", "exit 0", private, credentials("login another .dockerconfigjson Registry"))
 	b.Create(
@@ -69,8 +71,13 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 	require.Equal(t, "hellonote\n", b.Output(b.Fetched("both"), 0))
 
 	require.Equal(t, v1alpha1.PhaseFailed, b.Fetched("without").Status.Phase)
+	require.Equal(t, "ImageMissing", b.Fetched("no-file").Status.Failures[0].Reason)
+	job = b.Fetched("own")
+	require.Equal(t, "ExitCode", job.Status.Failures[0].Reason)
+	require.EqualValues(t, 255, *job.Status.Failures[0].ExitCode, "the script's own")
 	job = b.Fetched("wrong")
-	require.EqualValues(t, 255, *job.Status.Failures[0].ExitCode)
+	require.Equal(t, "ImageMissing", job.Status.Failures[0].Reason)
+	require.Nil(t, job.Status.Failures[0].ExitCode)
 	said := b.File(job, 0, "_condor_stderr")
 	require.Contains(t, said, "/centos could not be fetched with the credential login")
 	require.NotContains(t, said, "wrong")

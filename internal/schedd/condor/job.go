@@ -341,6 +341,9 @@ func (j Job) ended() Outcome {
 	if o, is := j.unsaved(); is {
 		return o
 	}
+	if o, is := j.noImage(); is {
+		return o
+	}
 	switch {
 	case j.ExitBySignal != nil && *j.ExitBySignal:
 		o := Outcome{State: OutcomeFailed, Reason: "Signalled", Message: "killed by a signal", Signal: j.ExitSignal}

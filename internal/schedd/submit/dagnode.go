@@ -37,6 +37,15 @@ type nodeHead struct {
 	several string // numbers of those that lie at the node's place: " 0 2 "
 	always  string // 1: every end is a success
 	timed   string // 1: how long the script runs is a result
+	codes   []int  // that mean something, other than success
+}
+
+// noImage is the signal with which a job ends that has no image, unless the code that the tool returns then is asked for.
+func (n *nodeHead) noImage() string {
+	if n != nil && slices.Contains(n.codes, 255) {
+		return ""
+	}
+	return strconv.Itoa(int(condor.NoImageSignal))
 }
 
 // renderedStep is what Render makes of a step.
@@ -58,7 +67,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	}
 	outputs := slices.Clone(brought) // and what is pulled, in the order of the wrapper
 	s.Outputs = slices.Clone(brought)
-	head := nodeHead{several: " "}
+	head := nodeHead{several: " ", codes: slices.Concat(s.RetryExitCodes, s.AbortExitCodes)}
 	if named == 0 {
 		head.rest = "1"
 	}

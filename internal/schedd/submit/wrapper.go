@@ -90,6 +90,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	d.setCheckpoint(set)
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
 	set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
+	set("noimage", node.noImage())
 	if d.Interactive > 0 {
 		set("over", fmt.Sprint(int(condor.InteractiveSignal)))
 	}

@@ -124,6 +124,9 @@ main() {
 		missing=$over
 		url=
 	fi
+	if [ -n "$imageless" ] && [ "$rc" = 255 ] && [ -z "$missing$ended${always:-}" ]; then
+		missing=$noimage
+	fi
 	if [ -z "$ended" ] && [ -n "$url" ]; then
 		held=
 		deliverable || held=1
@@ -501,6 +504,7 @@ item() {
 run() {
 	rc=127
 	ended=
+	imageless=
 	began=
 	tool=
 	for t in apptainer singularity; do
@@ -525,8 +529,14 @@ run() {
 	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR APPTAINER_WORKDIR SINGULARITY_WORKDIR
 
 	if [ -n "$login" ]; then
-		fetch_image || return
+		fetch_image || {
+			imageless=1
+			return
+		}
 	fi
+	case $image in
+	/*) [ -e "$image" ] || imageless=1 ;;
+	esac
 	if [ -n "$interactive" ]; then
 		set -- sleep "$interactive"
 	elif [ -n "$keep" ]; then
