@@ -166,8 +166,10 @@ func New[O Object, S, K any](o Options[O, S]) (*Reconciler[O, S, K], error) {
 func (r *Reconciler[O, S, K]) Go(ctx context.Context, group *errgroup.Group) {
 	for range r.o.Workers {
 		group.Go(func() error { fairqueue.Drain(ctx, r.Changed, r.SyncOne); return nil })
-		group.Go(func() error { fairqueue.Drain(ctx, r.Ended, r.SyncEnded); return nil })
 		group.Go(func() error { fairqueue.Drain(ctx, r.Routine, r.SyncOne); return nil })
+		for range tellers {
+			group.Go(func() error { fairqueue.Drain(ctx, r.Ended, r.SyncEnded); return nil })
+		}
 	}
 	for _, workers := range r.actors {
 		group.Go(func() error { workers.Run(ctx); return nil })
