@@ -11,15 +11,11 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 )
 
-// How long after one write of a status the next one waits, so that more is written with it: every watcher gets the
-// whole object with every write. What a phase, a condition or a message says never waits.
-const (
-	// That HTCondor has jobs in its queue, and what it says of their executions: the phase says the former, and what
-	// comes next, or the output, follows the latter closely.
-	betweenDetails = 30 * time.Second
-	// From when a job said that it starts: one that has ended by then is never written as running.
-	untilRuns = 500 * time.Millisecond
-)
+// How long after one write of a status the next one waits that brings only details, so that more is written with it:
+// every watcher gets the whole object with every write. Details are that HTCondor has jobs in its queue, which their
+// phase says already, and what it says of their executions, which the output, or what happens next, follows closely.
+// What a phase, a condition or a message says never waits.
+const betweenDetails = 30 * time.Second
 
 // mayWait returns how long after the write before a change of the status may come.
 func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {

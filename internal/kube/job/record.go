@@ -64,12 +64,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if over || !callback.Started && (c.admission.Awaited(run.Pool) || run.Factory > 0 && c.toldMany(key, run.Factory)) {
 		c.checks.AddAfter(run.UID, reconciler.FirstRetry)
 	}
-	switch {
-	case over:
+	// Counts are written once a second; more syncs in between would be useless.
+	if over {
 		c.Ended.Add(key)
-	case callback.Started:
-		c.Changed.AddAfter(key, untilRuns)
-	default: // counts are written once a second; more syncs in between would be useless
+	} else {
 		c.Counted(key)
 	}
 	return nil
