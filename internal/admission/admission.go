@@ -120,7 +120,7 @@ func (a *Admission) Ask(ctx context.Context, pool string, w Waiter) error {
 	if !waits {
 		return errLeft
 	}
-	return g.waits(w)
+	return g.tell(w, g.line.place(w))
 }
 
 // enter puts an HTCJob into the line, unless it may go.
@@ -158,7 +158,7 @@ func (a *Admission) gate(pool string) *gate {
 		a.gates, a.at = map[string]*gate{}, map[string]*gate{}
 	}
 	if a.gates[pool] == nil {
-		a.gates[pool] = newGate(pool)
+		a.gates[pool] = &gate{pool: pool, going: map[string]Waiter{}, told: map[string]told{}}
 	}
 	return a.gates[pool]
 }

@@ -28,10 +28,6 @@ type gate struct {
 	retold time.Time       // when places were last told again
 }
 
-func newGate(pool string) *gate {
-	return &gate{pool: pool, going: map[string]Waiter{}, told: map[string]told{}}
-}
-
 // use adds an HTCJob that is let go to what is in use, or takes it away again.
 func (g *gate) use(w Waiter, sign int) {
 	n := sign * w.Jobs
@@ -119,7 +115,7 @@ func (g *gate) next(rules Rules, now time.Time) (w Waiter, is bool) {
 	g.held, g.heldIn = Answer{}, map[string]Answer{}
 	usage := g.usage
 	for _, ns := range g.line.turns {
-		w := g.line.first(ns)
+		w := g.line.waiting[ns][0]
 		a := rules.Decide(usage, ns, w.Demand, now)
 		if a.Owed {
 			usage.Owed = append(usage.Owed, ns)
@@ -147,9 +143,6 @@ type told struct {
 	limit string
 	place int
 }
-
-// waits says what an HTCJob waits for.
-func (g *gate) waits(w Waiter) *Waits { return g.tell(w, g.line.place(w)) }
 
 // tell is waits for an HTCJob with so many before it.
 func (g *gate) tell(w Waiter, place int) *Waits {

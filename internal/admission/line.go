@@ -77,9 +77,6 @@ func (l *line) goBack(w Waiter) {
 	l.turns = slices.Insert(slices.Delete(l.turns, i, i+1), 0, w.Namespace)
 }
 
-// first returns the next HTCJob of a namespace that waits.
-func (l *line) first(namespace string) Waiter { return l.waiting[namespace][0] }
-
 // rank returns how many HTCJobs of its namespace come before one that waits.
 func (l *line) rank(w Waiter) int {
 	i, _ := slices.BinarySearchFunc(l.waiting[w.Namespace], w, before)

@@ -57,16 +57,12 @@ func (f *Fetcher) For(key string, references []string) *Turn {
 	t := &Turn{fetcher: f, key: key, within: toFetch}
 	t.namespace, _, _ = strings.Cut(key, "/")
 	for _, reference := range references {
-		if host := withoutPort(strings.ToLower(Host(reference))); !slices.Contains(t.hosts, host) {
+		host := strings.ToLower(Host(reference)) // with a usual port and without it, it is one registry
+		if host = strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80"); !slices.Contains(t.hosts, host) {
 			t.hosts = append(t.hosts, host)
 		}
 	}
 	return t
-}
-
-// withoutPort leaves the port out if it is a usual one: with it and without it, it is one registry.
-func withoutPort(host string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")
 }
 
 // take takes a place until ctx ends.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -83,7 +84,9 @@ func (d *daemon) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("--health-listen: %w", err)
 	}
-	server := d.health.server()
+	server := &http.Server{
+		Handler: d.health.handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second,
+	}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
 	stop, err := d.profiles()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
-	"time"
 )
 
 // health answers the probes. Any htcd that can answer is alive. The active one is ready, and with --pod-name also a
@@ -43,8 +42,4 @@ func (h *health) handler() http.Handler {
 		mux.Handle("GET /metrics", h.metrics)
 	}
 	return mux
-}
-
-func (h *health) server() *http.Server {
-	return &http.Server{Handler: h.handler(), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}
 }

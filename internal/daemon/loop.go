@@ -166,7 +166,8 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	if l.uploads, err = d.newUploads(l); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
-	l.asked = reconciler.NewShared(condor, l.credentials, book, d.o.most(), time.Now)
+	most := backend.Pace{Commands: d.o.ScheddCommands, PerSecond: d.o.ScheddRate}
+	l.asked = reconciler.NewShared(condor, l.credentials, book, most, time.Now)
 	if l.feeds, err = d.newFeeds(l.condor); err != nil {
 		return nil, errors.Join(err, l.close())
 	}

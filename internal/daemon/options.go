@@ -17,7 +17,6 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/serve/control"
-	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Options are all settings of a daemon. Each field but the version is one flag of htcd run.
@@ -204,11 +203,6 @@ func (o *Options) stagingDir() string { return filepath.Join(o.Data, "staging") 
 
 // store is where the output of jobs is kept.
 func (o *Options) store() output.Store { return output.Store{Root: filepath.Join(o.Data, "out")} }
-
-// most is the most that each schedd is asked.
-func (o Options) most() backend.Pace {
-	return backend.Pace{Commands: o.ScheddCommands, PerSecond: o.ScheddRate}
-}
 
 // Cluster reads what htcd render needs of Kubernetes.
 func (o Options) Cluster() (operator.Cluster, error) {

@@ -23,9 +23,6 @@ import (
 // liveReaders is how many readers may follow running jobs at once: each is a condor_tail, which asks every 2 s.
 const liveReaders = 32
 
-// outputDir holds the output of jobs.
-func (o *Options) outputDir() string { return filepath.Join(o.Data, "out") }
-
 // serveOutput lets users read their jobs' output through the apiserver, until ctx ends.
 func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book reconciler.Ledger) error {
 	certificate, err := aggregate.NewCertificate(d.o.OwnSpace)
@@ -40,7 +37,8 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
 			return l.credentials.Identity(ctx, backend.TargetOf(run))
 		},
-		Store: output.Store{Root: d.o.outputDir()}, Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
+		Store: output.Store{Root: filepath.Join(d.o.Data, "out")}, Nodes: d.o.nodeStore(),
+		Dir:      filepath.Join(d.o.Data, "following"),
 		KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
 	})
 	server := aggregate.Server{

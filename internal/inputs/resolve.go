@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"htc.cern.ch/htcd/api/items"
@@ -388,7 +389,7 @@ func (r *Ready) fits(most int64, queue int) error {
 	var total, count int64
 	for _, f := range r.files {
 		copies := int64(1)
-		if f.shared() {
+		if strings.HasPrefix(f.path, shared+"/") {
 			copies = int64(queue)
 		}
 		r.bytes += f.size

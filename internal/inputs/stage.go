@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"htc.cern.ch/htcd/internal/output"
@@ -35,8 +34,6 @@ type entry struct {
 
 // listedSize is what the manifest has of a file beside its path and version.
 const listedSize = 128
-
-func (f file) shared() bool { return strings.HasPrefix(f.path, shared+"/") }
 
 // Stage writes the inputs into the directory of a run, replacing any that are there, and returns their digest. The
 // manifest is written last: without it the files do not count. It ends early, like the opened sources, with the context

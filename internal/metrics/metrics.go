@@ -155,18 +155,15 @@ func New(build Build) *Metrics {
 			"reason",
 		),
 	}
-	m.waits = newWaits(
-		m.lookedUp(
-			"waiting_htcjobs",
-			"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd",
-			"reason",
-		),
-		m.lookedUp(
-			"waiting_since_timestamp_seconds",
-			"when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room",
-			"reason",
-		),
-	)
+	m.waits = &waits{now: time.Now, m: map[string]wait{}, count: m.lookedUp(
+		"waiting_htcjobs",
+		"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd",
+		"reason",
+	), since: m.lookedUp(
+		"waiting_since_timestamp_seconds",
+		"when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room",
+		"reason",
+	)}
 	m.statusWrites = m.counters(
 		"status_writes_total",
 		"writes of the statuses of HTCJobs, HTCWorkflows and HTCPools, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated",
@@ -338,18 +335,15 @@ func New(build Build) *Metrics {
 		"result",
 	)
 	m.ticketAsks.WithLabelValues(ok)
-	m.tickets = newTickets(
-		m.lookedUp(
-			"secret_usable",
-			"1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds a token that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes",
-			"secret",
-		),
-		m.lookedUp(
-			"ticket_expiry_timestamp_seconds",
-			"expiry of the Kerberos ticket or the token of such a `secret`, as Unix time; absent while it is not usable, or if it never expires",
-			"secret",
-		),
-	)
+	m.tickets = &tickets{now: time.Now, m: map[string]ticket{}, usable: m.lookedUp(
+		"secret_usable",
+		"1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds a token that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes",
+		"secret",
+	), ends: m.lookedUp(
+		"ticket_expiry_timestamp_seconds",
+		"expiry of the Kerberos ticket or the token of such a `secret`, as Unix time; absent while it is not usable, or if it never expires",
+		"secret",
+	)}
 	m.registry.MustRegister(m.tickets)
 
 	m.writes = m.counters(

@@ -29,10 +29,6 @@ type ticket struct {
 	expires time.Time // zero: never, or there is none
 }
 
-func newTickets(usable, ends *prometheus.Desc) *tickets {
-	return &tickets{usable: usable, ends: ends, now: time.Now, m: map[string]ticket{}}
-}
-
 // Ticket is for backend.SecretCredentials.
 func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	result := ok

@@ -27,10 +27,6 @@ type wait struct {
 	since  time.Time
 }
 
-func newWaits(count, since *prometheus.Desc) *waits {
-	return &waits{count: count, since: since, now: time.Now, m: map[string]wait{}}
-}
-
 // waitReasons are the values of the label: the reasons of the conditions that explain a wait. Any other reason is
 // otherReason.
 var waitReasons = []string{

@@ -164,7 +164,8 @@ func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, o
 		}
 		this, earlier := ownedBy(there, of)
 		switch {
-		case this && sameContent(there, bundled):
+		case this && maps.Equal(there.Data, bundled.Data) &&
+			equality.Semantic.DeepEqual(there.BinaryData, bundled.BinaryData):
 			return true, nil
 		case earlier && !this:
 			return false, nil
@@ -178,10 +179,6 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-func sameContent(a, b *corev1.ConfigMap) bool {
-	return maps.Equal(a.Data, b.Data) && equality.Semantic.DeepEqual(a.BinaryData, b.BinaryData)
 }
 
 // dropBundles deletes the ConfigMaps of earlier submissions that the object no longer names. One that this user may not

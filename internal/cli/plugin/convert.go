@@ -129,9 +129,6 @@ var secretKey = setting.Is("a Secret's name, or NAME/KEY", func(text string) boo
 	return len(validation.IsDNS1123Subdomain(name)) == 0 && (!both || len(validation.IsConfigMapKey(key)) == 0)
 })
 
-// isSubmitFile reports whether a file is a submit description file by its name.
-func isSubmitFile(file string) bool { return filepath.Ext(file) == ".sub" }
-
 func isDAGFile(file string) bool { return filepath.Ext(file) == ".dag" }
 
 // manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is

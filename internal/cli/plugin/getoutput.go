@@ -148,7 +148,7 @@ func (c *cluster) bring(ctx context.Context, name string, attempt int, into *lan
 		into.next = proc
 		switch err := c.fetch(ctx, name, procOf(proc, into.origin.Attempt), into); {
 		case err == nil:
-		case refused(err):
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err): // there is none, or none yet
 			reasons = append(reasons, err.Error())
 		default:
 			return reasons, err
@@ -156,9 +156,6 @@ func (c *cluster) bring(ctx context.Context, name string, attempt int, into *lan
 	}
 	return reasons, nil
 }
-
-// refused reports whether the answer is that there is no output, or none yet.
-func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
 
 // conclude reports what was fetched and what is missing, and ends the command accordingly.
 func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string, err error) error {

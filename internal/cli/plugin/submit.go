@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -177,7 +178,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 // submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a
 // file of HTCondor's.
 func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][]corev1.ConfigMap, error) {
-	if isSubmitFile(file) || isDAGFile(file) {
+	if filepath.Ext(file) == ".sub" || isDAGFile(file) {
 		return by.manifests(file, cmd.ErrOrStderr())
 	}
 	text, err := read(file, cmd.InOrStdin())

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 )
 
@@ -17,11 +16,6 @@ func Token(callbackHash []byte) string {
 // StepToken is the token of a step of a workflow: none of its other steps can ask with it.
 func StepToken(callbackHash []byte, step int) string {
 	return base64.RawURLEncoding.EncodeToString(keyed(callbackHash, fmt.Sprintf("htcd credentials of step %d", step)))
-}
-
-// digest identifies an answer to whoever has the token, and says nothing to others.
-func digest(token, answer string) string {
-	return hex.EncodeToString(keyed([]byte(token), answer))[:32]
 }
 
 func keyed(key []byte, text string) []byte {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -178,7 +177,7 @@ func (r *Reader) ask(ctx context.Context, namespace, name string) (a answer) {
 			"kubectl -n %s create rolebinding htcd-job-secrets --clusterrole=htcd-job-secrets --user=%s", namespace, userIn(err))
 	case err != nil:
 		a.err = fmt.Errorf("read the Secret %s: %w", name, err)
-	case !marked(secret):
+	case secret.Labels[Label] != "true":
 		a.err = unusable(
 			ReasonNotMarked,
 			"the Secret %s is not marked for jobs: kubectl -n %s label secret %s %s=true",
@@ -202,8 +201,6 @@ func userIn(err error) string {
 	}
 	return "system:serviceaccount:htcd:htcd"
 }
-
-func marked(secret *corev1.Secret) bool { return secret.Labels[Label] == "true" }
 
 func unusable(reason, format string, args ...any) error {
 	return &Unusable{reason, fmt.Sprintf(format, args...)}

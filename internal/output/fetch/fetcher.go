@@ -18,17 +18,14 @@ import (
 
 // Schedd is the part of HTCondor that a Fetcher uses.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
 	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
 	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error)
 }
 
 // Ledger records runs and procs.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Store
 
 // Observer receives the results of fetches. Its methods are called by several goroutines.
 type Observer interface {

@@ -25,10 +25,7 @@ type Registries interface {
 }
 
 // Ledger records runs and what they have written.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
+type Ledger = ledger.Store
 
 // Observer receives the results. Its methods are called by several goroutines.
 type Observer interface {

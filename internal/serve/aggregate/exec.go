@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
+	"github.com/gorilla/websocket"
 	"github.com/rs/zerolog"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +69,7 @@ func serveExec(mux *http.ServeMux, shells Shells, proxy *FrontProxy, log zerolog
 					writeStatus(w, err)
 					return
 				}
-				if !speaksV5(r) {
+				if !websocket.IsWebSocketUpgrade(r) || !slices.Contains(websocket.Subprotocols(r), protocolV5) {
 					writeStatus(w, apierrors.NewBadRequest("this is a WebSocket of the protocol "+protocolV5+": use htcd exec"))
 					return
 				}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +30,6 @@ type socket struct {
 	sizes chan Size
 
 	mu sync.Mutex // of writing
-}
-
-func speaksV5(r *http.Request) bool {
-	return websocket.IsWebSocketUpgrade(r) && slices.Contains(websocket.Subprotocols(r), protocolV5)
 }
 
 // longestMessage is more than any client sends at once; client-go sends 32 KiB.

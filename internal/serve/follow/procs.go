@@ -56,7 +56,11 @@ func (r *Reader) procs(ctx context.Context, run ledger.Run, q aggregate.Query, l
 			return fmt.Errorf("ask the ledger: %w", err)
 		}
 		for _, p := range page {
-			l := procLine(p)
+			l := aggregate.Proc{
+				Proc: p.Proc, State: aggregate.NodeState(ledger.Node{Proc: p}.State()), JobID: p.JobID(), ExitCode: p.ExitCode, Signal: p.Signal,
+				Reason: p.Reason, Message: p.Message, Stderr: p.Stderr, Changed: p.Changed,
+				Output: p.Fetched == ledger.IsFetched || p.Fetched == ledger.Incomplete,
+			}
 			if q.State != "" && l.State != q.State {
 				continue
 			}
@@ -85,14 +89,6 @@ func procFilter(q aggregate.Query) ledger.ProcFilter {
 	return f
 }
 
-func procLine(p ledger.Proc) aggregate.Proc {
-	return aggregate.Proc{
-		Proc: p.Proc, State: aggregate.NodeState(ledger.Node{Proc: p}.State()), JobID: p.JobID(), ExitCode: p.ExitCode, Signal: p.Signal,
-		Reason: p.Reason, Message: p.Message, Stderr: p.Stderr, Changed: p.Changed,
-		Output: p.Fetched == ledger.IsFetched || p.Fetched == ledger.Incomplete,
-	}
-}
-
 // Attempts lists those of an HTCJob.
 func (r *Reader) Attempts(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	job, err := r.job(ctx, q)
@@ -114,7 +110,11 @@ func (r *Reader) Attempts(ctx context.Context, q aggregate.Query) (*aggregate.An
 			if err != nil {
 				return err
 			}
-			all = append(all, attemptLine(run, counts))
+			all = append(all, aggregate.Attempt{
+				Attempt: run.Attempt, State: string(run.State), Schedd: run.Schedd, Cluster: run.Cluster, Reason: run.Reason, Message: run.Message,
+				Created: run.Created, Submitted: run.Submitted, Started: run.Started, Finished: run.Finished, Ended: run.Ended,
+				Jobs: run.All(), Idle: counts.Idle, Running: counts.Running, Held: counts.Held, Done: counts.Succeeded, Failed: counts.Failed,
+			})
 		}
 		return nil
 	}); err != nil {
@@ -129,14 +129,6 @@ func (r *Reader) Attempts(ctx context.Context, q aggregate.Query) (*aggregate.An
 		}
 		return nil
 	}}, nil
-}
-
-func attemptLine(run ledger.Run, c ledger.Counts) aggregate.Attempt {
-	return aggregate.Attempt{
-		Attempt: run.Attempt, State: string(run.State), Schedd: run.Schedd, Cluster: run.Cluster, Reason: run.Reason, Message: run.Message,
-		Created: run.Created, Submitted: run.Submitted, Started: run.Started, Finished: run.Finished, Ended: run.Ended,
-		Jobs: run.All(), Idle: c.Idle, Running: c.Running, Held: c.Held, Done: c.Succeeded, Failed: c.Failed,
-	}
 }
 
 // job is the HTCJob that is asked about.

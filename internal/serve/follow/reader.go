@@ -25,7 +25,7 @@ import (
 
 // Schedd is what a Reader asks of HTCondor.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
 	Tail(ctx context.Context, id schedd.Identity, t schedd.Tail, w io.Writer) error
 }
 
@@ -36,10 +36,8 @@ type Options struct {
 	// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, 0 for the newest, and its
 	// number; none if there is no such attempt.
 	Attempt func(dags []ledger.Run, attempt int) (of []ledger.Run, number int)
-	Ledger  interface {
-		Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	}
-	Schedd Schedd
+	Ledger  ledger.Readable
+	Schedd  Schedd
 	// Identity returns the account and schedd for questions about a run.
 	Identity func(ctx context.Context, run ledger.Run) (schedd.Identity, error)
 	Store    output.Store
