@@ -378,21 +378,26 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 	set(v1alpha1.ConditionSuspended, is, reason, message)
 }
 
+// HeldMessage says how many are held, why one of them is, and what to do.
+func HeldMessage(many, name string, one ledger.Proc, kind string) string {
+	message := fmt.Sprintf(
+		"%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; "+
+			"or delete the %s. Who has a login at the schedd can condor_release it instead",
+		many, name, one.Message, kind,
+	)
+	if one.Stderr != "" {
+		message += ". The end of its standard error:\n" + one.Stderr
+	}
+	return message
+}
+
 func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
 	case s.Held != nil:
-		message := fmt.Sprintf(
-			"%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; or delete the HTCJob. Who has a login at the schedd can condor_release it instead",
-			Plural(s.Counts.Held, "job"),
-			nameOf(s, *s.Held),
-			s.Held.Message,
-		)
-		if s.Held.Stderr != "" {
-			message += ". The end of its standard error:\n" + s.Held.Stderr
-		}
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", message)
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held",
+			HeldMessage(Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), *s.Held, "HTCJob"))
 	case s.Run != nil && s.Run.Paused() != "" && s.Counts.Waiting > 0:
 		set(
 			v1alpha1.ConditionHeld,

@@ -123,10 +123,13 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 		if dag.held() {
 			return "Held", fmt.Sprintf("DAGMan's job %s is held: %s", dag.Job.JobID(), dag.Job.Message)
 		}
-		return "Held", fmt.Sprintf(
-			"%s held: htcd nodes lists them with the reasons; set spec.suspend to true, mend the cause, and set it to false, or delete the HTCWorkflow; who has a login at the schedd can condor_release them instead",
-			lifecycle.IsOrAre(int(n.Held), "node"),
-		)
+		for _, d := range s.DAGs {
+			if len(d.Held) > 0 {
+				return "Held", lifecycle.HeldMessage(
+					lifecycle.Plural(int(n.Held), "node"), s.nameOf(d.Held[0]), d.Held[0].Proc, "HTCWorkflow")
+			}
+		}
+		return "", ""
 	case v1alpha1.PhaseRunning:
 		if n.Running == 0 {
 			return "Running", fmt.Sprintf("%s done, and DAGMan sends the next", lifecycle.IsOrAre(int(n.Done), "node"))

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -143,7 +144,12 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 		return d, err
 	}
 	d.Job = &job
-	d.Settled, err = tx.Settled(run.UID, run.Attempt)
+	if d.Settled, err = tx.Settled(run.UID, run.Attempt); err != nil {
+		return d, err
+	}
+	if slices.ContainsFunc(d.Steps, func(s ledger.StepCounts) bool { return s.Held > 0 }) {
+		d.Held, err = tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: ledger.NodeHeld, Limit: 1})
+	}
 	return d, err
 }
 

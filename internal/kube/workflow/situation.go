@@ -32,7 +32,8 @@ type Situation struct {
 // DAG is one of them.
 type DAG struct {
 	Run       ledger.Run
-	Job       *ledger.Proc // DAGMan's; nil: the cluster is not known
+	Job       *ledger.Proc  // DAGMan's; nil: the cluster is not known
+	Held      []ledger.Node // the first node that is held, if any is
 	Steps     []ledger.StepCounts
 	Sequences ledger.SequenceCounts
 	Repeats   bool   // steps of sequences that an earlier one of the same level has run
