@@ -122,27 +122,3 @@ func clone(t *testing.T) string {
 	require.NoError(t, err)
 	return dir
 }
-
-// Everything that looks like a command in a document is run, or says why not.
-func TestNoCommandOfTheDocsIsLeftOut(t *testing.T) {
-	command := regexp.MustCompile(`(?m)^(kubectl|htcd|make|docker|curl|condor_\w+) `)
-	files, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	others := []string{
-		"development.md",
-		"metrics.md",
-		"performance.md",
-	} // developers, promtool's tests and the measurements run theirs
-	for _, file := range files {
-		if slices.Contains(others, filepath.Base(file)) {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		rest := string(text)
-		for _, block := range trial.Blocks(t, file) {
-			rest = strings.Replace(rest, block.Text, "", 1)
-		}
-		require.Empty(t, command.FindAllString(rest, -1), "%s: a command outside of a sh block", file)
-	}
-}
