@@ -22,7 +22,7 @@ func TestANodeThatHTCondorHoldsShowsItsReturnCodeAndStandardError(t *testing.T) 
 		held := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionHeld)
 		return w.Status.Nodes.Held == 1 && held != nil &&
 			strings.Contains(held.Message, "its script had ended before, with exit code 5") &&
-			strings.Contains(held.Message, "The end of its standard error:\nwhy\n")
+			strings.Contains(held.Message, "The end of its standard error:\nwhy")
 	}
 	w := f.until("held", explained)
 	node := fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)
