@@ -13,7 +13,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 	"htc.cern.ch/htcd/internal/serve/follow"
@@ -37,8 +36,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
 			return l.credentials.Identity(ctx, backend.TargetOf(run))
 		},
-		Store: output.Store{Root: filepath.Join(d.o.Data, "out")}, Nodes: d.o.nodeStore(),
-		Dir:      filepath.Join(d.o.Data, "following"),
+		Store: d.o.store(), Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
 		KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
 	})
 	server := aggregate.Server{

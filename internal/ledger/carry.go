@@ -17,7 +17,8 @@ type Carried struct {
 
 // CarryNodes makes nodes of a DAG, which has just been inserted, what they have become in earlier DAGs of the same
 // workflow, with their results and what has been pushed of them to where the new DAG pushes, too. Their output is here.
-// Its destinations must have been set. Those that a factory has made have no job there: it would need a proc. ErrNotFound if one of them is not there, or has not succeeded.
+// Its destinations must have been set. Those that a factory has made have no job id there: it would need a proc.
+// ErrNotFound if one of them is not there, or has not succeeded.
 func (tx *Tx) CarryNodes(r Run, nodes []Carried) error {
 	for from := 0; from < len(nodes); from += nodesAtOnce {
 		if err := tx.carry(r, nodes[from:min(from+nodesAtOnce, len(nodes))]); err != nil {

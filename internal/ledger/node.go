@@ -95,7 +95,10 @@ type NodeFilter struct {
 // fetchedNode is whether a node's output was fetched: alone, or at the end with that of all.
 const fetchedNode = `CASE p.fetched WHEN 0 THEN coalesce((SELECT fetched FROM htcjobs WHERE run = r.id AND proc = 0), 0) ELSE p.fetched END`
 
-const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, iif(r.factory > 0, p.node, 0), p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
+// nodeProc is Run.NodeProc in SQL.
+const nodeProc = `iif(r.factory > 0, p.node, 0)`
+
+const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, ` + nodeProc + `, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
 	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
 	p.claimed, p.node, p.step, p.sequence, p.item, p.name, s.name, s.deferred`
 

@@ -49,7 +49,7 @@ type Run struct {
 	KeptFailed   int       // how many of those that were carried over have failed
 	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
 	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
-	Factory      int       // a factory makes its jobs, so many of which are there at a time; procs have rows when they were made. 0: it is one cluster. Of a DAG: one makes its nodes
+	Factory      int       // how many jobs its factory keeps in HTCondor at a time, 0: there is no factory. An HTCJob's procs then get rows once they are made, a DAG's nodes have theirs from the beginning
 	Unmade       int       // how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
 }
 

@@ -72,9 +72,9 @@ func (p *place) states(ctx context.Context, n int, feed bool) (figures []figure,
 	}
 	flags, how := []string{"--namespace", p.ours}, "without a feed"
 	if feed {
-		more, stop, err := p.feed(ctx)
-		if err != nil {
-			return nil, err
+		more, stop, failed := p.feed(ctx)
+		if failed != nil {
+			return nil, failed
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 		flags, how = append(flags, more...), "with a feed"

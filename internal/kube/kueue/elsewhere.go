@@ -2,13 +2,12 @@ package kueue
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
@@ -16,12 +15,6 @@ import (
 func SentElsewhere(object runtime.Object) bool {
 	job, is := object.(*v1alpha1.HTCJob)
 	return is && job.Spec.ManagedBy == v1alpha1.MultiKueue
-}
-
-func newLine() workqueue.TypedRateLimitingInterface[string] {
-	return workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute),
-	)
 }
 
 // runElsewhere keeps the Workloads of HTCJobs that run in other clusters, which is all that is done for them here, until
@@ -41,14 +34,13 @@ func (k *Kueue) runElsewhere(ctx context.Context) {
 	}
 	defer context.AfterFunc(ctx, k.line.ShutDown)()
 	go k.Elsewhere.RunWithContext(ctx)
-	for key, down := k.line.Get(); !down; key, down = k.line.Get() {
+	fairqueue.Drain(ctx, k.line, func(ctx context.Context, key string) {
 		if err := k.keepElsewhere(ctx, key); err != nil {
 			k.line.AddRateLimited(key)
 		} else {
 			k.line.Forget(key)
 		}
-		k.line.Done(key)
-	}
+	})
 }
 
 func (k *Kueue) keepElsewhere(ctx context.Context, key string) error {

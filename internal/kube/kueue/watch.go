@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission/fairqueue"
 )
 
 // versions are those of Kueue's API that will do, the best first.
@@ -44,9 +45,9 @@ type Kueue struct {
 	mu       sync.Mutex
 	known    bool
 	at       *api
-	refusals map[types.UID]refusal                        // of HTCJobs
-	line     workqueue.TypedRateLimitingInterface[string] // keys of Elsewhere
-	told     map[types.UID]time.Time                      // when a Workload was last told that jobs have ended
+	refusals map[types.UID]refusal   // of HTCJobs
+	line     fairqueue.Queue         // keys of Elsewhere
+	told     map[types.UID]time.Time // when a Workload was last told that jobs have ended
 }
 
 // api is Kueue's API as it is served.
@@ -148,7 +149,7 @@ const lookAgain = 30 * time.Second
 
 // Run follows Kueue's API and the Workloads of HTCJobs until ctx ends.
 func (k *Kueue) Run(ctx context.Context) {
-	k.line = newLine()
+	k.line = fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
 	go k.runElsewhere(ctx)
 	var served schema.GroupVersion
 	stop := func() {}

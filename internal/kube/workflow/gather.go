@@ -80,7 +80,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	return s, nil
 }
 
-// believe drops what a status says that was edited by hand, except for the conditions, which are set anew. agreed: see
+// believe drops a status that was edited by hand, except for its conditions, which are set again anyway. For agreed see
 // lifecycle.Whose.
 func (c *Controller) believe(s *Situation, agreed bool) {
 	w := s.Workflow
