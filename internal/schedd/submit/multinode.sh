@@ -29,9 +29,10 @@ span() {
 	chmod 755 .htcd/multi/start
 }
 
-# stay waits until HTCondor ends this node: one that ended before node 0 would bring back its files at the same time, and they
-# would be mixed up (23.9). If there was no container, htcd has not told node 0 yet.
+# stay waits until HTCondor ends this node, unless it has asked already: one that ended before node 0 would bring back its files at the
+# same time, and they would be mixed up (23.9). If there was no container, htcd has not told node 0 yet.
 stay() {
+	[ -z "$ended" ] || return 0
 	[ "$rc" -eq 0 ] || .htcd/multi/htcd multinode fail "$scratch/.htcd/multi" "$rc" 8<&-
 	while :; do
 		sleep 60

@@ -1,6 +1,8 @@
 package submit
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,6 +56,24 @@ func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
 			_, err := d.Render()
 			require.ErrorContains(t, err, c.words)
 			require.Equal(t, condor.Refused, condor.KindOf(err))
+		})
+	}
+}
+
+// Another node than 0 waits for HTCondor to end it, which may already have asked.
+func TestANodeThatHTCondorHasAskedToEndDoes(t *testing.T) {
+	sender := filepath.Join(t.TempDir(), "htcd")
+	require.NoError(t, os.WriteFile(sender, []byte("#!/bin/sh\n[ \"$2\" = run ] || exec sleep 1000\nshift 3\nexec \"$@\"\n"), 0o600))
+	for shell, argv := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			r := receive(t)
+			d := r.description("trap 'echo asked; exit 7' TERM; echo started; while :; do sleep 0.01; done")
+			d.Nodes, d.Queue, d.Sender = 2, 1, sender
+			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "sha256sum": ""})
+			s.shell = argv
+			require.Equal(t, "asked\n", s.toldToEnd(t, 7, "_CONDOR_PROCNO=1", "_CONDOR_NPROCS=2"))
+			require.Empty(t, r.events)
 		})
 	}
 }

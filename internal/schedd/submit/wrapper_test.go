@@ -482,9 +482,10 @@ func TestWrapperThatIsToldToEndWhileTheContainerIsSetUpEndsTheScript(t *testing.
 }
 
 // toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then.
-func (s scratch) toldToEnd(t *testing.T, code int) string {
+func (s scratch) toldToEnd(t *testing.T, code int, environment ...string) string {
 	t.Helper()
 	cmd := s.command()
+	cmd.Env = append(cmd.Env, environment...)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
