@@ -35,13 +35,16 @@ func withOpenMPI(b *trial.Bench) func(*v1alpha1.HTCJob) {
 	}
 }
 
-// Each rank says on which node it is, and what the sum of all ranks is, which they find out together.
+// Each rank says on which node it is, and what the sum of all ranks is, which they find out together. One of them takes more memory than
+// its machine has, for long enough to be seen.
 const hello = `echo here is $1
 [ "$HTC_NODE" = 0 ] || exec sleep infinity
 mpirun.openmpi python3 -c '
-import os
+import os, time
 from mpi4py import MPI
 all = MPI.COMM_WORLD
+taken = b"x" * (300 << 20) * (all.rank == 0)
+time.sleep(8)
 print("rank", all.rank, "of", all.size, "on node", os.environ["HTC_NODE"], "sum", all.allreduce(all.rank), flush=True)
 '
 echo result >file
@@ -64,7 +67,7 @@ func TestAJobOfSeveralNodes(t *testing.T) {
 	}
 	require.Equal(t, "result\n", b.File(job, 0, "file"))
 
-	// The second one waits for the machines of the first.
+	// The second one gets the machines of the first, though it says nothing of memory, and 23.9's default would ask for what that took.
 	b.Script("fails", `[ "$HTC_NODE" = 1 ] || exec sleep 600
 echo I am wrong >&2
 exit 7

@@ -44,6 +44,19 @@ func (d Description) universe() []option {
 	return []option{{"universe", "parallel"}, {"machine_count", fmt.Sprint(d.Nodes)}}
 }
 
+// defaultNodeMemory is what a node asks for where nobody says it, in MiB: the default of HTCondor 25. That of 23 asks for MemoryUsage, which
+// is the machine's until the job has run. While the schedd keeps a machine for further jobs of several nodes, that is what the last one
+// took there, and a static slot without so much memory matched none of them (JOB_DEFAULT_REQUESTMEMORY; seen on 23.9).
+const defaultNodeMemory = "128"
+
+// nodeMemory has a job of several nodes ask for memory.
+func (d Description) nodeMemory(options []option) []option {
+	if _, there := value(options, "request_memory"); d.Nodes > 0 && !there {
+		options = append(options, option{"request_memory", defaultNodeMemory})
+	}
+	return options
+}
+
 // closed keeps a job of several nodes from the schedd's files and from its own ad, which condor_submit opens to it: it could
 // read what belongs to other jobs of the account, and take the tag of another HTCJob (tried on 23.9).
 func (d Description) closed() []option {

@@ -22,8 +22,15 @@ func TestAJobOfSeveralNodesIsOneOfTheParallelUniverse(t *testing.T) {
 	text := textOf(s, FileSubmit)
 	require.True(t, strings.HasPrefix(text, "universe = parallel\nmachine_count = 3\nexecutable = job.sh\n"), text)
 	require.Contains(t, text, "\nrequest_cpus = 4\n")
+	require.Contains(t, text, "\nrequest_memory = 128\n", "HTCondor 23's default depends on what the machine's last job took")
+	require.EqualValues(t, 3*128, s.Requests.Memory)
 	require.Contains(t, text, "\nMy.WantIOProxy = false\nMy.HTCJobUID", "nothing that a user writes comes after it")
 	require.Contains(t, textOf(s, fileJob), multinodeBody)
+
+	d.JobOptions.Memory = 100
+	s, err = d.Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(s, FileSubmit), "\nrequest_memory = 100\n")
 
 	plain, err := description().Render()
 	require.NoError(t, err)

@@ -120,7 +120,7 @@ func (d Description) prepare() (_ Description, image string, asked []option, err
 		return d, "", nil, err
 	}
 	d, asked, err = d.withDefaults(own)
-	return d, image, asked, err
+	return d, image, d.nodeMemory(asked), err
 }
 
 // inputs returns the files that a job gets beside its executable, the script and the token.
