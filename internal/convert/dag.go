@@ -11,8 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/convert/dagfile"
 	"htc.cern.ch/htcd/internal/convert/dagsteps"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
@@ -30,6 +32,7 @@ type dagBuild struct {
 	d       *dagfile.DAG
 	lines   map[submitfile.Position]Line
 	maps    []corev1.ConfigMap
+	labels  map[string]string // attributes of DAGMan's own job, as annotations
 }
 
 // DAG converts a DAG file, as condor_submit_dag reads it in the current directory.
@@ -92,7 +95,7 @@ func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
 		flow, err := find(b.d)
 		var w *v1alpha1.HTCWorkflow
 		if err == nil {
-			b.lines, b.maps = map[submitfile.Position]Line{}, nil
+			b.lines, b.maps, b.labels = map[submitfile.Position]Line{}, nil, nil
 			w, err = b.with(flow)
 		}
 		if err == nil || errors.Is(err, errRefused) {
@@ -158,6 +161,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		}
 	}
 	throttle := b.statements(flow, works)
+	w.Annotations = b.labels
 	if refused {
 		return nil, errRefused
 	}
@@ -292,6 +296,8 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		switch s.Command {
 		case "SCRIPT":
 			b.tell(s, scriptLine(s.Rest))
+		case "SET_JOB_ATTR":
+			b.tell(s, b.attribute(s.Rest))
 		case "CONFIG":
 			file := strings.Trim(s.Rest, `"`)
 			text, err := b.env.ReadFile(file)
@@ -341,6 +347,31 @@ func namesOf(n *dagfile.Node) []string {
 		}
 	}
 	return names
+}
+
+// attribute makes an attribute of DAGMan's own job an annotation: HTCondor only shows it.
+func (b *dagBuild) attribute(setting string) Line {
+	name, value, _ := strings.Cut(setting, "=")
+	key := "attribute.htc.cern.ch/" + strings.TrimSpace(name)
+	value = strings.TrimSpace(value)
+	if x, err := classad.ParseExpr(value); err == nil {
+		if text, is := x.(*classad.Literal); is && text.Value.Kind() == classad.String {
+			value, _ = text.Value.Str()
+		}
+	}
+	before, said := b.labels[key]
+	switch {
+	case len(validation.IsQualifiedName(key)) > 0:
+		return Line{Verdict: Cannot, Words: "the attribute would be an annotation, and none can be called " + key,
+			Instead: "a name of at most 63 letters, digits and _ . -"}
+	case said && before != value:
+		return Line{Verdict: Cannot, Words: "the workflow has one annotation " + key + ", and another line gives it " +
+			before, Instead: "another name"}
+	case b.labels == nil:
+		b.labels = map[string]string{}
+	}
+	b.labels[key] = value
+	return Line{Verdict: Taken, Words: "the workflow's annotation " + key}
 }
 
 func (b *dagBuild) tell(s dagfile.Statement, l Line) {

@@ -30,8 +30,6 @@ var dagVerdicts = map[string]Line{
 		Instead: "let the script of the step end with 0 where nothing is to be done"},
 	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
 		Instead: "resume: FromFailure"},
-	"SET_JOB_ATTR": {Verdict: Cannot, Words: "DAGMan's own job is htcd's",
-		Instead: "attributes of the nodes' jobs stand in job.htcopts of the steps"},
 	"ENV": {Verdict: Cannot, Words: "DAGMan's own environment is htcd's",
 		Instead: "job.environment of the steps that use the variables"},
 }

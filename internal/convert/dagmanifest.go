@@ -9,14 +9,21 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
+// metadata is what a manifest says of an object.
+type metadata struct {
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Name        string            `json:"name"`
+}
+
 // workflow is the manifest of the HTCWorkflow, with the lines about which there is something to do or to know above it.
 func (r Result) workflow() ([]byte, error) {
 	text, err := yaml.Marshal(struct {
 		APIVersion string                   `json:"apiVersion"`
 		Kind       string                   `json:"kind"`
-		Metadata   map[string]string        `json:"metadata"`
+		Metadata   metadata                 `json:"metadata"`
 		Spec       v1alpha1.HTCWorkflowSpec `json:"spec"`
-	}{r.Workflow.APIVersion, r.Workflow.Kind, map[string]string{"name": r.Workflow.Name}, r.Workflow.Spec})
+	}{r.Workflow.APIVersion, r.Workflow.Kind, metadata{r.Workflow.Annotations, r.Workflow.Name},
+		r.Workflow.Spec})
 	if err != nil {
 		return nil, err
 	}
