@@ -162,7 +162,8 @@ func (a *assembly) program() string {
 	case s.Shell != "":
 		return "sh -c " + quote(s.Shell)
 	case s.Executable == "":
-		a.lose("there is no executable", "executable = PROGRAM", "arguments", "executable")
+		a.lose("there is no executable, and the image's own entry point is not run",
+			"executable = PROGRAM, and transfer_executable = false for one of the image", "arguments", "executable")
 		a.c.refused = true
 		return "false"
 	case s.OfImage:

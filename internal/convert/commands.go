@@ -29,6 +29,7 @@ var aliases = map[string]string{
 	"get_env":      "getenv",
 	"prio":         "priority",
 	"jobbatchname": "batch_name", "batchname": "batch_name",
+	"nodecount":   "node_count",
 	"stdin":       "input",
 	"stdout":      "output",
 	"stderr":      "error",
@@ -60,18 +61,26 @@ var rules = map[string]rule{
 	"output": stream, "error": stream, "transfer_output": transferStream, "transfer_error": transferStream,
 	"transfer_output_remaps": remaps, "shell": shellCommand,
 
-	"log":                  moot("htcd tells in the status and in Events what happens to each job"),
-	"log_xml":              moot("there is no log"),
-	"stream_output":        moot("htcd logs --follow shows the output of jobs that run"),
-	"stream_error":         moot("htcd logs --follow shows the output of jobs that run"),
-	"leave_in_queue":       moot("htcd decides when a job leaves HTCondor's queue"),
-	"copy_to_spool":        moot("htcd spools all files"),
-	"docker_network_type":  moot("a job has the network of its node"),
-	"allow_arguments_v1":   moot("both forms of arguments are read"),
-	"allow_environment_v1": moot("both forms of environment are read"),
-	"skip_filechecks":      moot("htcd checks the files"),
-	"submit_event_notes":   moot("there is no log"),
-	"description":          moot("it is only shown"),
+	"log":                           moot("htcd tells in the status and in Events what happens to each job"),
+	"log_xml":                       moot("there is no log"),
+	"stream_output":                 moot("htcd logs --follow shows the output of jobs that run"),
+	"stream_error":                  moot("htcd logs --follow shows the output of jobs that run"),
+	"leave_in_queue":                moot("htcd decides when a job leaves HTCondor's queue"),
+	"copy_to_spool":                 moot("htcd spools all files"),
+	"docker_pull_policy":            pullPolicy,
+	"load_profile":                  moot("it is for machines with Windows"),
+	"docker_network_type":           moot("a job has the network of its node"),
+	"allow_arguments_v1":            moot("both forms of arguments are read"),
+	"allow_environment_v1":          moot("both forms of environment are read"),
+	"skip_filechecks":               moot("htcd checks the files"),
+	"submit_event_notes":            moot("there is no log"),
+	"ulog_execute_attrs":            moot("there is no log"),
+	"dagman_log":                    moot("there is no log"),
+	"job_ad_information_attrs":      moot("there is no log"),
+	"retry_request_memory":          cannot(moreMemory, moreMemoryInstead),
+	"retry_request_memory_increase": cannot(moreMemory, moreMemoryInstead),
+	"retry_request_memory_max":      cannot(moreMemory, moreMemoryInstead),
+	"description":                   moot("it is only shown"),
 
 	"max_idle": maxIdle, "max_materialize": maxMaterialize,
 
@@ -103,6 +112,18 @@ var passed = []string{
 	"job_max_vacate_time", "want_graceful_removal",
 }
 
+const (
+	moreMemory        = "what a job asks for when it is tried again is no command of htcd's"
+	moreMemoryInstead = "spec.memoryRetry, which lets a job that ran out of memory run again with more"
+)
+
+// tokenRights matches commands that say what a token of use_oauth_services is to be good for.
+var tokenRights = regexp.MustCompile(`_oauth_(permissions|resource|options)(_[a-z0-9_]+)?$`)
+
+func rightsOfToken(v *view, _ string, by *submitfile.Statement) {
+	v.say(by, Asks, "the token comes from a Secret, with the rights that it has", "get it with these rights", "")
+}
+
 // inParts are the commands that parts reads.
 var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "transfer_output_files",
 	"initialdir"}
@@ -110,18 +131,18 @@ var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_
 // others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the
 // user's.
 var others = regexp.MustCompile(`^(` +
-	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|` +
-	`cuda_version|dagman_.*|deferral_.*|docker_.*|` +
+	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|common_input_files|compress_files|container_is_common|core_size|cron_.*|` +
+	`cuda_version|dagman_.*|deferral_.*|disk_usage|docker_.*|` +
 	`container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|encrypt_.*|` +
 	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
 	`hold_kill_sig|image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
 	`job_machine_attrs_history_length|jobset|keep_claim_idle|kill_sig.*|load_profile|local_files|` +
-	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|mount_under_scratch|` +
+	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|memory_usage|mount_under_scratch|` +
 	`next_job_start_delay|noop_.*|on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|` +
-	`preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|remove_kill_sig|` +
+	`preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|remove_kill_sig|rendezvousdir|` +
 	`retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
 	`stream_input|submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
-	`transfer_container|transfer_plugins|vm_.*|want_.*|xen_.*|request_gpus?_memory` + `)$`)
+	`transfer_container|transfer_plugins|vm_.*|want_.*|wantnametag|xen_.*|.+_container_port|request_gpus?_memory` + `)$`)
 
 func init() {
 	for _, name := range passed {
@@ -295,13 +316,19 @@ func isFalse(value string) bool {
 	return slices.Contains([]string{"false", "no", "f", "0"}, strings.ToLower(value))
 }
 
-// imageRE matches what the API takes for an image.
-var imageRE = regexp.MustCompile(`^((docker|oras|library)://)?[A-Za-z0-9/][A-Za-z0-9/._:@%+=~-]*$`)
+// imageRE matches what the API takes for an image, and registryRE what names its registry.
+var (
+	imageRE    = regexp.MustCompile(`^((docker|oras|library)://)?[A-Za-z0-9/][A-Za-z0-9/._:@%+=~-]*$`)
+	registryRE = regexp.MustCompile(`^(docker|oras|library)://`)
+)
 
 func image(v *view, value string, by *submitfile.Statement) {
 	switch {
 	case v.c.options.Image != "":
 		v.say(by, Taken, "the image of --image replaces it", "", "spec.script.image")
+	case urlRE.MatchString(value) && !registryRE.MatchString(value):
+		v.say(by, Asks, "htcd fetches images from registries only",
+			"apptainer push FILE.sif oras://REGISTRY/NAME:TAG, or put it where the nodes see it, and name that in --image", "")
 	case !imageRE.MatchString(value), strings.HasSuffix(value, ".sif") && !strings.HasPrefix(value, "/"),
 		v.c.here(value) && !strings.HasPrefix(value, "/"):
 		v.say(by, Asks, "it is a file of this machine",
@@ -596,6 +623,16 @@ func transferStream(v *view, value string, by *submitfile.Statement) {
 		return
 	}
 	v.say(by, Moot, "htcd does so", "", "")
+}
+
+// pullPolicy: HTCondor knows one other than its default.
+func pullPolicy(v *view, value string, by *submitfile.Statement) {
+	if strings.EqualFold(strings.Trim(value, `"`), "always") {
+		v.say(by, Cannot, "a machine fetches an image that it lacks, and no other",
+			"a tag or a digest of its own for each version of the image", "")
+		return
+	}
+	v.say(by, Moot, "a machine fetches an image that it lacks", "", "")
 }
 
 func shellCommand(v *view, value string, by *submitfile.Statement) {

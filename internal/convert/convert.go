@@ -204,7 +204,13 @@ func (c *converter) groups() []*group {
 		}
 	}
 	if len(groups) == 0 && !c.refused {
-		c.refuseAt(submitfile.Position{File: c.file}, "there is no queue statement that makes a job", "queue at the end")
+		at, instead := submitfile.Position{File: c.file}, "queue at the end"
+		for _, s := range c.out.Statements {
+			if s.Kind == submitfile.Queue && !s.Skipped {
+				at, instead = s.Position, "a number above 0; or the files or rows that it names, where the conversion runs"
+			}
+		}
+		c.refuseAt(at, "there is no queue statement that makes a job", instead)
 	}
 	return groups
 }
@@ -310,6 +316,13 @@ func (c *converter) jobsAt(at submitfile.Position) string {
 	return "one job"
 }
 
+// queues reports whether there are jobs at all.
+func (c *converter) queues() bool {
+	return slices.ContainsFunc(c.out.Clusters, func(cluster submitfile.Cluster) bool {
+		return slices.ContainsFunc(cluster.Queues, func(queue *submitfile.Jobs) bool { return queue.Len() > 0 })
+	})
+}
+
 // unsaid is the line of a statement that no command has had a word for.
 func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 	name := strings.ToLower(s.Name)
@@ -327,7 +340,7 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 		return Line{Verdict: Taken}
 	case s.After:
 		return Line{Verdict: Moot, Words: "nothing is queued after it"}
-	case len(c.out.Clusters) == 0:
+	case !c.queues():
 		return Line{Verdict: Moot, Words: "no job is known that has it"}
 	case s.Used:
 		return Line{Verdict: Taken, Words: "a macro, whose value stands where it is used"}

@@ -140,6 +140,29 @@ func TestAFileThatNamesNoImageAsksForOne(t *testing.T) {
 	require.Contains(t, said, "--image IMAGE")
 }
 
+func TestAnImageThatIsNoRegistrysIsAskedFor(t *testing.T) {
+	said, r := lines(t, "container_image = osdf:///barn/hay.sif\nexecutable = p.sh\nqueue\n", convert.Options{}, nil)
+	require.Empty(t, r.HTCJobs)
+	require.Contains(t, said, "job.sub:1: container_image = osdf:///barn/hay.sif\n    asks: htcd fetches images from registries only")
+}
+
+func TestTheRightsOfATokenAreThoseOfTheSecret(t *testing.T) {
+	for _, line := range []string{"barn_oauth_permissions = read:/hay", "barn_oauth_resource_wheat = http://farm"} {
+		said, _ := lines(t, "executable = p.sh\n"+line+"\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.Contains(t, said, "job.sub:2: "+line+"\n    asks: the token comes from a Secret")
+	}
+}
+
+func TestWhatMeansNothingHereIsMoot(t *testing.T) {
+	for _, line := range []string{
+		"load_profile = true", "docker_pull_policy = missing", "ulog_execute_attrs = Barn", "job_ad_information_attrs = Barn",
+	} {
+		said, r := lines(t, "executable = p.sh\n"+line+"\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.Contains(t, said, "job.sub:2: "+line+"\n    moot: ")
+		require.False(t, convert.Lost(r.Lines))
+	}
+}
+
 func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a grid job": {"universe = grid\nexecutable = p.sh\nqueue\n",
@@ -149,8 +172,11 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 		"a job of too many machines": {"universe = parallel\nmachine_count = 257\nexecutable = p.sh\nqueue\n",
 			`cannot: "257" is no number of machines from 1 to 256`},
 		"no job": {"executable = p.sh\nqueue 0\n",
-			"cannot: there is no queue statement that makes a job"},
-		"no executable": {"arguments = x\nqueue\n", "cannot: there is no executable"},
+			"job.sub:2: queue 0\n    cannot: there is no queue statement that makes a job; instead: a number above 0; or the files"},
+		"a queue of files that are not here": {"executable = p.sh\nrequest_cpus = 2\nqueue x matching (*.hay)\n",
+			"job.sub:2: request_cpus = 2\n    moot: no job is known that has it"},
+		"no executable": {"universe = docker\ndocker_image = barn\narguments = x\nqueue\n",
+			"job.sub:3: arguments = x\n    cannot: there is no executable, and the image's own entry point is not run"},
 		"quotes of a word processor": {"executable = p.sh\n+Length = “short”\nqueue\n",
 			"cannot: condor_submit refuses \"“short”\", which is no ClassAd expression"},
 		"a comment behind an expression": {"executable = p.sh\nperiodic_remove = false # never\nqueue\n",
@@ -225,11 +251,16 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 			"cannot: file:///farm/x is a file of the execute node"},
 		"a URL with a fragment": {"transfer_input_files = http://farm/hay#2",
 			"cannot: http://farm/hay#2 is no URL of letters"},
-		"$$(X) in arguments":        {"arguments = $$(Memory)", "cannot: $$(...) is known only once"},
-		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
-		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
+		"$$(X) in arguments": {"arguments = $$(Memory)", "cannot: $$(...) is known only once"},
+		"$$(X)":              {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
+		"an output with a dot": {"transfer_output_files = .x", `cannot: an output must not be called .x; instead: a relative path of letters, digits and _ . + = @ % ~ : -, ` +
+			`no part of which begins with a dot; or transfer_output_files = "" if nothing else`},
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},
 		"a function that builds":    {`rank = size(split("a b"))`, "cannot: the function split is not one that htcd lets"},
+		"an image that is fetched":  {"docker_pull_policy = always", "cannot: a machine fetches an image that it lacks, and no other"},
+		"a guess of what is used":   {"disk_usage = 5", "cannot: htcd has nothing for it"},
+		"more memory at the next try": {"retry_request_memory = 8GB",
+			"cannot: what a job asks for when it is tried again is no command of htcd's; instead: spec.memoryRetry"},
 		"a command without a place": {"cron_minute = 5", "cannot: htcd has nothing for it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,6 +118,8 @@ func (v *view) see() {
 		case rule != nil:
 		case slices.Contains(inParts, name):
 			continue
+		case tokenRights.MatchString(name):
+			rule = rightsOfToken
 		case others.MatchString(name):
 			rule = cannot("htcd has nothing for it", "docs/htcjob.md lists what there is")
 		case htcopts.CustomRequest.MatchString(name):
@@ -197,8 +199,11 @@ func outputsOf(v *view, value string, by *submitfile.Statement) []string {
 	for _, file := range commas(value) {
 		file = strings.TrimSuffix(strings.TrimPrefix(file, "./"), "/")
 		if !outputRE.MatchString(file) || reservedRE.MatchString(file) {
-			v.say(by, Cannot, "an output must not be called "+file,
-				"a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot", "")
+			instead := "a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot"
+			if strings.HasPrefix(file, ".") {
+				instead += `; or transfer_output_files = "" if nothing else is to be brought back`
+			}
+			v.say(by, Cannot, "an output must not be called "+file, instead, "")
 			continue
 		}
 		all = append(all, file)
