@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
@@ -39,11 +40,20 @@ const unseen = 2 * submit.IdleAtOnce
 // were made. When a factory has gone before it had made all, because somebody removed it, the next ones get rows, too,
 // and are missing like jobs of which there is no trace: once they are lost, so are all others.
 func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger.Run) (made, error) {
-	var asked []ledger.Run
+	var asked, dags []ledger.Run
 	var clusters []int
 	for _, run := range runs {
-		if run.Factory > 0 && !run.Confirmed && run.Kind != ledger.Workflows { // nodes have rows from the beginning
+		switch {
+		case run.Factory == 0 || run.Confirmed:
+		case run.Kind == ledger.Workflows: // nodes have rows from the beginning
+			dags = append(dags, run)
+		default:
 			asked, clusters = append(asked, run), append(clusters, run.Cluster)
+		}
+	}
+	if len(dags) > 0 {
+		if err := c.askPaused(ctx, id, dags); err != nil {
+			return nil, err
 		}
 	}
 	if len(asked) == 0 {
@@ -52,7 +62,7 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	all, paused := made{}, map[RunKey]string{}
 	err := c.Schedd.Factories(ctx, id, constraint(clusters), func(f schedd.Factory) error {
 		key := RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}
-		all[key], paused[key] = f.Next, f.Paused
+		all[key], paused[key] = f.Next, whyPaused(f)
 		return nil
 	})
 	if err != nil {
@@ -61,14 +71,8 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	for _, run := range asked {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			n, there := all[KeyOf(run)]
-			if why := paused[KeyOf(run)]; run.Stop == "" && why != run.Paused() {
-				now, err := tx.Run(run.UID, run.Attempt)
-				if err == nil && now.Stop == "" {
-					err = tx.UpdateRun(now.PausedFor(why))
-				}
-				if err != nil {
-					return err
-				}
+			if err := recordPaused(tx, run, paused[KeyOf(run)]); err != nil {
+				return err
 			}
 			switch {
 			case !there:
@@ -85,4 +89,57 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 		}
 	}
 	return all, nil
+}
+
+// askPaused asks why the factories of the nodes of DAGs make no more of them, and records it. Anyone may write the tag of
+// a node into a factory of their own: only that of the DAG's account counts, once that is known.
+func (c *Checker) askPaused(ctx context.Context, id schedd.Identity, dags []ledger.Run) error {
+	uids := make([]string, len(dags))
+	for i, run := range dags {
+		uids[i] = run.UID
+	}
+	type owned struct {
+		tag   condor.NodeTag
+		owner string
+	}
+	paused := map[owned]string{}
+	err := c.Schedd.Factories(ctx, id, submit.NodesConstraint(uids...), func(f schedd.Factory) error {
+		paused[owned{f.Node, f.Owner}] = whyPaused(f)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("ask for factories of nodes: %w", err)
+	}
+	for _, run := range dags {
+		why := paused[owned{condor.NodeTag{UID: run.UID, DAG: run.Attempt}, run.Account}]
+		if why == run.Paused() {
+			continue
+		}
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return recordPaused(tx, run, why) })
+		if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+			return fmt.Errorf("record why nodes are not made: %w", err)
+		}
+		c.Observer.Changed(run)
+	}
+	return nil
+}
+
+// whyPaused names the cluster, too: that of a DAG's run is the launcher's.
+func whyPaused(f schedd.Factory) string {
+	if f.Paused == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (cluster %d)", f.Paused, f.Cluster)
+}
+
+// recordPaused records why the factory of a run that is not to be stopped makes no more jobs.
+func recordPaused(tx *ledger.Tx, run ledger.Run, why string) error {
+	if run.Stop != "" || why == run.Paused() {
+		return nil
+	}
+	now, err := tx.Run(run.UID, run.Attempt)
+	if err != nil || now.Stop != "" {
+		return err
+	}
+	return tx.UpdateRun(now.PausedFor(why))
 }

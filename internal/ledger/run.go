@@ -68,8 +68,8 @@ func (r Run) NodeProc(node int) int {
 // FactoryPaused is the Reason of a run whose factory makes no more jobs for now.
 const FactoryPaused = "FactoryPaused"
 
-// Paused returns why the factory of a run's jobs makes no more of them for now, as HTCondor says, "" if it does or has
-// made all.
+// Paused returns why the factory of a run's jobs makes no more of them for now, as HTCondor says, and its cluster; ""
+// if it does or has made all.
 func (r Run) Paused() string {
 	if r.Reason == FactoryPaused {
 		return r.Message

@@ -16,6 +16,7 @@ import (
 type Factory struct {
 	Cluster int
 	Tag     condor.Tag
+	Node    condor.NodeTag // without a number: what it makes are nodes of a DAG
 	Owner   string
 	Next    int  // number of the job that it makes next: those before were made
 	All     int  // how many it makes in all
@@ -37,6 +38,8 @@ func (c *Client) Factories(ctx context.Context, id Identity, constraint string, 
 		condor.AttrUID,
 		condor.AttrAttempt,
 		condor.AttrPool,
+		condor.AttrWorkflow,
+		condor.AttrDAG,
 		condor.AttrMade,
 		"JobMaterializeNextProcId",
 		"JobMaterializeMaxIdle",
@@ -87,6 +90,10 @@ func newFactory(ad classad.Ad) Factory {
 			f.Tag.Attempt = integer(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrPool):
 			f.Tag.Pool = interned(a.Value)
+		case strings.EqualFold(a.Name, condor.AttrWorkflow):
+			f.Node.UID = interned(a.Value)
+		case strings.EqualFold(a.Name, condor.AttrDAG):
+			f.Node.DAG = integer(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrMade):
 			f.All = integer(a.Value)
 		case strings.EqualFold(a.Name, "JobMaterializeNextProcId"):

@@ -23,6 +23,7 @@ func TestWhatAFactorysAdSays(t *testing.T) {
 			Name:  "QDate",
 			Value: classad.IntValue(5),
 		}, {Name: "JobMaterializeMaxIdle", Value: classad.IntValue(0)}, {Name: "JobMaterializePauseReason", Value: classad.StringValue("why")},
+		{Name: "HTCWorkflowUID", Value: classad.StringValue("w")}, {Name: "HTCWorkflowDAG", Value: classad.IntValue(4)},
 		{Name: "HTCPool", Value: classad.StringValue("grid")}, {Name: "JobFactoryPaused", Value: classad.IntValue(1)},
 	}
 	require.Equal(
@@ -30,6 +31,7 @@ func TestWhatAFactorysAdSays(t *testing.T) {
 		Factory{
 			Cluster: 7,
 			Tag:     condor.Tag{UID: "u", Attempt: 2, Pool: "grid"},
+			Node:    condor.NodeTag{UID: "w", DAG: 4},
 			Owner:   "robot",
 			Next:    3,
 			All:     20,

@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -31,5 +35,38 @@ func TestAStepOfManyNodesIsMadeByAFactory(t *testing.T) {
 	require.Regexp(t, `^\d+\.1$`, w.Status.Failures[1].JobID, "they are procs of one cluster")
 	require.Equal(t, "job_2\n", f.output(w, "sim/job_2", "out"))
 	require.Equal(t, "job_2\n", c.ends(0, "logs", "many", "--step", "sim", "--sequence", "2"))
+	f.gone(w)
+}
+
+func TestAFactoryOfNodesThatSomebodyHoldsSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "many", `
+  sequences: {count: 1001}
+  throttle: {maxJobs: 2}
+  steps:
+  - name: sim
+    job:
+      script: {image: /opt/image/busybox, command: sh, source: sleep 1000}
+`)
+	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running == 2 })
+	cluster, _, _ := strings.Cut(f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID))[0], ".")
+	toFactory := func(tool string, more ...string) {
+		args := append([]string{"-constraint", "ClusterId == " + cluster + " && ProcId =?= undefined"}, more...)
+		_, err := f.Lab.Run(t.Context(), tool, args...)
+		require.NoError(t, err)
+	}
+	held := func(reason string) *metav1.Condition {
+		var c *metav1.Condition
+		f.until(reason, func(w *v1alpha1.HTCWorkflow) bool {
+			c = meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionHeld)
+			return c != nil && c.Reason == reason
+		})
+		return c
+	}
+	toFactory("condor_hold", "-reason", "somebody wants that")
+	require.Contains(t, held("FactoryPaused").Message,
+		"HTCondor makes none of the 999 nodes that wait: somebody wants that (cluster "+cluster+"). ")
+	toFactory("condor_release")
+	held("NotHeld")
 	f.gone(w)
 }

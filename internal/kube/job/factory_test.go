@@ -129,7 +129,7 @@ func TestWhyAFactoryMakesNoMoreJobsIsSaid(t *testing.T) {
 	w.crosscheck()
 	said := condition(w.job("one"), v1alpha1.ConditionHeld)
 	require.Equal(t, "FactoryPaused", said.Reason)
-	require.Contains(t, said.Message, "HTCondor makes none of the 3 jobs that wait: somebody wants that. ")
+	require.Contains(t, said.Message, "HTCondor makes none of the 3 jobs that wait: somebody wants that (cluster 2). ")
 	require.NoError(t, w.schedd.ReleaseHeld(t.Context(), schedd.Identity{}, condor.ClusterConstraint(2), ""))
 	w.crosscheck()
 	require.Equal(t, "NotHeld", condition(w.job("one"), v1alpha1.ConditionHeld).Reason)

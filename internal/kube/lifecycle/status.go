@@ -391,6 +391,14 @@ func HeldMessage(many, name string, one ledger.Proc, kind string) string {
 	return message
 }
 
+// PausedMessage says how many wait for a factory that makes none of them, why, and what to do.
+func PausedMessage(many string, run ledger.Run) string {
+	return fmt.Sprintf(
+		"HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release that cluster once the cause is mended",
+		many, run.Paused(),
+	)
+}
+
 func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
@@ -403,12 +411,7 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 			v1alpha1.ConditionHeld,
 			metav1.ConditionTrue,
 			ledger.FactoryPaused,
-			fmt.Sprintf(
-				"HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release %d once the cause is mended",
-				Plural(s.Counts.Waiting, "job"),
-				s.Run.Paused(),
-				s.Run.Cluster,
-			),
+			PausedMessage(Plural(s.Counts.Waiting, "job"), *s.Run),
 		)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")

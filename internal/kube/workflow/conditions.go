@@ -218,6 +218,9 @@ func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowS
 	case dag != nil && (dag.held() || s.nodes().Held > 0):
 		reason, message := s.news(v1alpha1.PhaseHeld)
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
+	case dag != nil && dag.Run.Paused() != "" && dag.waiting() > 0:
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, ledger.FactoryPaused,
+			lifecycle.PausedMessage(lifecycle.Plural(dag.waiting(), "node"), dag.Run))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no node is held")
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -83,4 +85,37 @@ func TestAFactoryWhoseLauncherIsGoneIsRemoved(t *testing.T) {
 	for _, j := range w.schedd.Jobs() {
 		require.NotEqual(t, 7, j.Cluster)
 	}
+}
+
+func TestWhyAFactoryMakesNoMoreNodesIsSaid(t *testing.T) {
+	w := newWorld(t)
+	w.Site.FactoryAbove = 1
+	w.apply(newWorkflow("flow"))
+	f := schedd.Factory{
+		Cluster: 7, Owner: scheddtest.Robot, Node: condor.NodeTag{UID: "uid-flow", DAG: 1}, All: 2, Open: true,
+		Paused: "somebody wants that",
+	}
+	w.schedd.PutFactory(f)
+	another, forged := f, f
+	another.Cluster, another.Node.DAG, another.Paused = 8, 2, "another one"
+	forged.Cluster, forged.Owner, forged.Paused = 9, "mallory", "forged"
+	w.schedd.PutFactory(another)
+	w.schedd.PutFactory(forged)
+	held := func() metav1.Condition {
+		for range 2 { // the first shows whose the DAG is
+			require.NoError(t, w.Crosscheck(t.Context()))
+			w.later(10 * time.Second)
+		}
+		c := meta.FindStatusCondition(w.flow("flow").Status.Conditions, v1alpha1.ConditionHeld)
+		require.NotNil(t, c)
+		return *c
+	}
+	c := held()
+	require.Equal(t, metav1.ConditionTrue, c.Status)
+	require.Equal(t, "FactoryPaused", c.Reason)
+	require.Contains(t, c.Message, "HTCondor makes none of the 2 nodes that wait: somebody wants that (cluster 7). ")
+	require.Equal(t, "FactoryPaused", w.flow("flow").Status.Reason)
+	f.Paused = ""
+	w.schedd.PutFactory(f)
+	require.Equal(t, "NotHeld", held().Reason)
 }

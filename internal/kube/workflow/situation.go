@@ -50,6 +50,14 @@ func (d DAG) open() (n int) {
 	return n
 }
 
+// waiting returns how many of its nodes HTCondor has no job of yet.
+func (d DAG) waiting() (n int) {
+	for _, s := range d.Steps {
+		n += s.Active - s.Idle - s.Running - s.Held
+	}
+	return n
+}
+
 // failed returns how many of its nodes have failed by themselves.
 func (d DAG) failed() (n int) {
 	for _, s := range d.Steps {

@@ -73,6 +73,13 @@ func (s *Schedd) HandOver(launcher int) int {
 	return f.Cluster
 }
 
+// PutFactory adds a factory of nodes, which makes none by itself: see Put.
+func (s *Schedd) PutFactory(f schedd.Factory) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.factories[f.Cluster] = &factory{Factory: f, job: condor.Job{Cluster: f.Cluster, Owner: f.Owner, Node: f.Node, Made: f.All}}
+}
+
 // make lets the factories make what they may.
 func (s *Schedd) make() {
 	for _, f := range s.factories {
