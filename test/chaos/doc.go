@@ -17,7 +17,7 @@
 //	                  table.go     per shape
 //
 // The files workflow*.go do the same for HTCWorkflows, with the disturbances above that do not damage htcd's volume,
-// and with DAGMan being killed, as launchers of factories are here. Their judge compares node by node.
+// and with DAGMan being killed, too. Their judge compares node by node.
 //
 // The judges read HTCondor's ads themselves and share no code with htcd, whose reading is being tested.
 package chaos

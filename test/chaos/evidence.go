@@ -111,12 +111,31 @@ func keptOf(ctx context.Context, l *lab.Lab, store, namespace string) (map[strin
 	}
 }
 
+// schedds are the arguments by which the tools ask each.
+var schedds = [][]string{nil, {"-name", parts.Schedd2Name}}
+
+func (p *Player) query() []string {
+	constraint := fmt.Sprintf("stringListMember(HTCJobNamespace, %q)", strings.Join(p.namespaces(), ","))
+	return []string{"-constraint", constraint, "-json", "-attributes", attributes}
+}
+
+// factories asks for those that are in a queue, until all that they have made have left it.
+func (p *Player) factories(ctx context.Context) (all []Ad, err error) {
+	for _, at := range schedds {
+		some, err := ask(ctx, p.Lab, true, "condor_q", slices.Concat(at, []string{"-allusers", "-factory"}, p.query())...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 // ads asks the queue first: jobs that leave it in between are then in both, and the history counts.
 func (p *Player) ads(ctx context.Context) ([]Ad, error) {
-	constraint := fmt.Sprintf("stringListMember(HTCJobNamespace, %q)", strings.Join(p.namespaces(), ","))
-	query := []string{"-constraint", constraint, "-json", "-attributes", attributes}
+	query := p.query()
 	var queue, history []Ad
-	for _, at := range [][]string{nil, {"-name", parts.Schedd2Name}} {
+	for _, at := range schedds {
 		queued, err := ask(ctx, p.Lab, true, "condor_q", slices.Concat(at, []string{"-allusers"}, query)...)
 		if err != nil {
 			return nil, err

@@ -33,6 +33,7 @@ type Player struct {
 	Core      kubernetes.Interface
 	Namespace string
 	Own       string                           // the namespace with an account of its own
+	Flags     []string                         // of htcd, beside htcdFlags
 	Log       func(format string, args ...any) // logs every single action
 
 	usual      map[string][]byte // the common Secret as it is usually

@@ -88,7 +88,7 @@ func (p *Player) furnish(ctx context.Context) error {
 	if _, err := p.Jobs.Pools().Create(ctx, pool, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return p.Lab.Part("htcd").Restart(ctx, append(slices.Clone(htcdFlags), "--namespace-secrets")...)
+	return p.Lab.Part("htcd").Restart(ctx, slices.Concat(htcdFlags, p.Flags, []string{"--namespace-secrets"})...)
 }
 
 // secondSchedd starts it with an empty queue and other numbers of clusters than the usual one has.

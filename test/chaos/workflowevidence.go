@@ -17,6 +17,7 @@ type WorkflowEvidence struct {
 	Sent    []SentWorkflow
 	Objects map[string]v1alpha1.HTCWorkflow // by UID
 	Ads     []Ad                            // of DAGs and of nodes
+	Made    []Ad                            // of factories of nodes that are in a queue
 	Runs    []Run
 	Nodes   []NodeRow
 	Staged  []string
@@ -66,6 +67,9 @@ func (p *workflowPlayer) gather(ctx context.Context) (WorkflowEvidence, error) {
 	if e.Ads, err = p.ads(ctx); err != nil {
 		return e, err
 	}
+	if e.Made, err = p.factories(ctx); err != nil {
+		return e, err
+	}
 	err = rows(ctx, p.Lab, &e.Runs, p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`))
 	if err != nil {
 		return e, err
@@ -106,6 +110,9 @@ func settledWorkflows(e WorkflowEvidence) error {
 		if ad.Queued {
 			moving("job %s", ad)
 		}
+	}
+	for _, ad := range e.Made {
+		moving("factory %s", ad)
 	}
 	return errors.Join(errs...)
 }

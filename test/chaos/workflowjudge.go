@@ -22,7 +22,7 @@ func JudgeWorkflows(e WorkflowEvidence) []Finding {
 			findings = append(findings, Finding{LeftOver, r.UID, "none of the trials", fmt.Sprintf("run of DAG %d", r.Attempt)})
 		}
 	}
-	for _, ad := range e.Ads {
+	for _, ad := range slices.Concat(e.Ads, e.Made) {
 		if !mine[ad.UID] && !mine[ad.Workflow] {
 			findings = append(findings, Finding{LeftOver, ad.UID + ad.Workflow, "none of the trials", ad.String()})
 		}
@@ -125,6 +125,11 @@ func (t *workflowTrialOf) left() {
 	for _, ad := range t.e.Ads {
 		if ad.Queued && (ad.UID == t.UID || ad.Workflow == t.UID) {
 			t.find(LeftOver, "job %s", ad)
+		}
+	}
+	for _, ad := range t.e.Made {
+		if ad.Workflow == t.UID {
+			t.find(LeftOver, "factory %s", ad)
 		}
 	}
 	for _, dir := range t.e.Staged {

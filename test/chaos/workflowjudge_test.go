@@ -65,6 +65,15 @@ func TestAWorkflowThatRanOnceHasNoFindings(t *testing.T) {
 	require.Empty(t, JudgeWorkflows(soundWorkflow()))
 }
 
+func TestAFactoryOfNodesMustLeaveTheQueue(t *testing.T) {
+	e := soundWorkflow()
+	e.Made = []Ad{{Queued: true, ClusterID: 9, Workflow: "u", DAG: 1}}
+	require.Error(t, settledWorkflows(e))
+	findings := JudgeWorkflows(e)
+	require.Len(t, findings, 1)
+	require.Equal(t, LeftOver, findings[0].Fault)
+}
+
 func TestAFailureUnderAbortMayBeToldByItsCallbackAlone(t *testing.T) {
 	e := soundWorkflow()
 	told := &e.Ads[3]

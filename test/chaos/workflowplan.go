@@ -64,6 +64,9 @@ func NewWorkflowPlan(seed uint64, trials int) WorkflowPlan {
 	p.lane(15, end, 10*time.Second, 40*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = secretLane, doAccount, between(draw, 2*time.Second, 8*time.Second)
 	})
+	p.lane(16, end, 2*time.Second, 10*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.Which = launcherLane, doKill, draw.IntN(1000)
+	})
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p
 }

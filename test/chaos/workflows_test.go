@@ -23,6 +23,7 @@ func TestEveryNodeRunsOnce(t *testing.T) {
 		fmt.Printf("[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	p := &workflowPlayer{Player: newPlayer(t, began)}
+	p.Flags = []string{fmt.Sprintf("--factory-above=%d", factoryAbove)}
 	plan := NewWorkflowPlan(*seed, *trials)
 	say(
 		"CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s",

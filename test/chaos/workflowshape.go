@@ -37,6 +37,7 @@ type Flow struct {
 	Most      int             // with completions: how many sequences may be begun; 0: all are begun
 	Numbered  bool            // a sequence has its number as an item, too
 	Shared    int             // jobs of the first two steps at once; 0: any
+	Idle      int             // jobs that wait for a slot at a time; 0: any
 	// Differs has the end of each node, STEP/JOBID or STEP/JOBID/NUMBER, that does not end with 0.
 	Differs map[string]End
 }
@@ -161,6 +162,9 @@ func (f Flow) object(place Place, pool *v1alpha1.Pool) v1alpha1.HTCWorkflowSpec 
 		}
 		spec.Throttle = &v1alpha1.Throttle{Together: []v1alpha1.SharedLimit{limit}}
 	}
+	if f.Idle > 0 {
+		spec.Throttle = &v1alpha1.Throttle{MaxIdle: new(int32(f.Idle))}
+	}
 	return spec
 }
 
@@ -270,6 +274,21 @@ func ended(with int32, phase v1alpha1.Phase) Flow {
 			"next/job_0": {Stopped: true}, "next/job_1": {Stopped: true}, "next/job_2": {Stopped: true},
 		},
 	}
+}
+
+// factoryAbove is how many nodes of a step that is alone in its level DAGMan sends at most.
+const factoryAbove = 5
+
+// made has a factory make the nodes of the first step, two that wait at a time; some fail if does says so.
+func made(does string, differs map[string]End) Flow {
+	f := Flow{
+		Sequences: 8, Idle: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 8 - len(differs), Differs: differs,
+		Steps: []FlowStep{{Name: "many", Lines: 1, Does: does}, {Name: finallyStep, Lines: 1}},
+	}
+	if len(differs) > 0 {
+		f.Phase = v1alpha1.PhaseFailed
+	}
+	return f
 }
 
 // replaced begins a third sequence in the place of the first.
@@ -486,6 +505,20 @@ var WorkflowShapes = []WorkflowShape{
 		},
 		Differs: map[string]End{"fit/east": {Code: 3}, "join/never": {Futile: true}},
 	}},
+	{Name: "made by a factory", Flow: Flow{
+		Sequences: 2, Idle: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2,
+		Steps: []FlowStep{
+			{Name: "split", All: true, Lines: 1, Does: "printf 'N\\n1\\n2\\n3\\n' >table.csv"},
+			{Name: "part", Pulls: "split", Table: true, Each: 3, Lines: 2, Does: "sleep 1"},
+			{Name: "merge", All: true, Pulls: "part", Several: true, Lines: 13},
+		},
+	}},
+	{Name: "made by a factory, two of them fail", Edited: new(made("", nil)), Flow: made(
+		"case $jobid in job_2 | job_5) exit 3 ;; esac", map[string]End{"many/job_2": {Code: 3}, "many/job_5": {Code: 3}},
+	)},
+	{Name: "made by a factory, at one of two schedds", Place: Place{Either: true}, Flow: made("sleep 2", nil)},
+	{Name: "made by a factory, suspended and resumed", Paused: true, Flow: made("sleep 5", nil)},
+	{Name: "made by a factory, deleted", Deleted: true, Flow: made("test $jobid = job_0 || sleep 600", nil)},
 	{Name: "items and a shared limit", Flow: Flow{
 		Sequences: 3, Numbered: true, Shared: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3,
 		Steps: []FlowStep{
