@@ -345,7 +345,7 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		&o.Kueue,
 		"kueue",
 		false,
-		"HTCJobs with the label kueue.x-k8s.io/queue-name wait for quota of Kueue, where its API is there; needs deploy/components/kueue",
+		"HTCJobs and HTCWorkflows with the label kueue.x-k8s.io/queue-name wait for quota of Kueue, where its API is there; needs deploy/components/kueue",
 	)
 
 	setting.Text(

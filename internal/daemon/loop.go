@@ -176,7 +176,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Shared: l.asked, Site: site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
 		Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares, Pools: l.pools, Ledger: book,
 		Credentials: l.credentials, Matching: l.matching, Now: time.Now, FullCrosscheck: d.o.FullCrosscheck,
-		SameLedger: d.sameLedger,
+		SameLedger: d.sameLedger, Quota: l.quota(),
 	}
 	if d.o.Traces != "" {
 		l.traces = traces.New(d.o.Traces, d.o.Version, d.counts.Traced, d.log.With().Str("component", "traces").Logger())
@@ -185,7 +185,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	l.controller, err = job.New(job.Options{
 		Common:              common,
 		FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
-		Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: apiserver.HTCJobs(d.jobs, d.counts.StatusWritten),
 		Events:  apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
 		Secrets: l.secrets,

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/test/lab/parts"
@@ -184,6 +185,7 @@ func urgent(job *v1alpha1.HTCJob) { job.Labels["kueue.x-k8s.io/priority-class"] 
 // workload is what a test reads of one.
 type workload struct {
 	Metadata metav1.ObjectMeta
+	Spec     struct{ PodSets []struct{ Count int } }
 	Status   struct {
 		Conditions      []metav1.Condition
 		Admission       map[string]any
@@ -194,8 +196,14 @@ type workload struct {
 // workload returns the only Workload of an HTCJob, nil if there is none.
 func (b bench) workload(job string) *workload {
 	b.T.Helper()
+	return b.workloadOf(b.Get(job).UID)
+}
+
+// workloadOf is workload of an object of either kind.
+func (b bench) workloadOf(uid types.UID) *workload {
+	b.T.Helper()
 	var list struct{ Items []workload }
-	out := b.Kubectl("get", "workloads", "-l", "kueue.x-k8s.io/job-uid="+string(b.Get(job).UID), "-o", "json")
+	out := b.Kubectl("get", "workloads", "-l", "kueue.x-k8s.io/job-uid="+string(uid), "-o", "json")
 	require.NoError(b.T, json.Unmarshal([]byte(out), &list))
 	if len(list.Items) == 0 {
 		return nil

@@ -35,7 +35,6 @@ type Options struct {
 	Output     output.Store // where the output of jobs is kept; not fetched if it has no root
 	Fetchers   int          // HTCJobs whose output is fetched in parallel, at each schedd
 	LogsPods   logspod.Maker
-	Quota      Quota // nil: there is no quota outside of htcd
 	Informer   cache.SharedIndexInformer
 	Objects    Objects
 	Events     reconciler.Events[*v1alpha1.HTCJob]

@@ -192,7 +192,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 		return err
 	}
 	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}
-	if s.Quota = c.quotaOf(s); s.Waits() {
+	if s.Quota = c.QuotaOf(s.Job, s.Demand); s.Waits() {
 		return c.sender.Withdraw(ctx, run)
 	}
 	return c.sendAgain(ctx, job, run)

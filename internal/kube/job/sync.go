@@ -67,7 +67,7 @@ func (c current) Follow(ctx context.Context) error {
 		c.checks.Add(c.s.Run.UID)
 	}
 	c.leaveLogs(c.key, c.s)
-	return c.keepQuota(ctx, c.s)
+	return c.KeepQuota(ctx, c.s.Job, c.s.Demand)
 }
 
 func (c current) Object() (*v1alpha1.HTCJob, v1alpha1.HTCJobStatus) { return c.s.Job, c.s.Job.Status }
@@ -217,7 +217,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		return s, fmt.Errorf("gather: %w", err)
 	}
 	c.gatherResult(&s)
-	s.Quota, s.Early = c.quotaOf(s), c.early.known()
+	s.Quota, s.Early = c.QuotaOf(s.Job, s.Demand), c.early.known()
 	s.Released = job.DeletionTimestamp != nil && c.Memory.Of(job.Namespace+"/"+job.Name).Released == job.ResourceVersion
 	return s, nil
 }

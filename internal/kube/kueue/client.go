@@ -16,9 +16,9 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
-// Of returns Kueue's word about an HTCJob; nil: it names no queue, or there is no Kueue.
-func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
-	queue := s.Job.Labels[QueueLabel]
+// Of implements reconciler.Quota, as does Keep. Nil: it names no queue, or there is no Kueue.
+func (k *Kueue) Of(job *v1alpha1.HTCJob, demand func() lifecycle.Demand) *lifecycle.Quota {
+	queue := job.Labels[QueueLabel]
 	if queue == "" {
 		return nil
 	}
@@ -35,33 +35,29 @@ func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
 	case at == nil:
 		return nil
 	}
-	d := s.Demand()
+	d := demand()
 	if d.Over {
 		return &lifecycle.Quota{}
 	}
-	name := nameOf(s.Job, d)
-	for _, w := range at.of(s.Job) {
+	name := nameOf(job, d)
+	for _, w := range at.of(job) {
 		switch {
 		case w.Name != name:
-		case prebuilt(s.Job) != "":
-			return verdictOfPrebuilt(w, s.Job)
+		case prebuilt(job) != "":
+			return verdictOfPrebuilt(w, job)
 		default:
 			return verdict(w, queue)
 		}
 	}
-	if why := k.refusal(s.Job.UID); why != "" {
+	if why := k.refusal(job.UID); why != "" {
 		waits.Message = fmt.Sprintf("it cannot get into Kueue's queue %s: %s", queue, why)
 	}
 	return waits
 }
 
-// Keep makes the Workload of an HTCJob, has it say what is needed no more, and deletes those of what is no longer to be
-// run. One that is suspended waits for nothing.
-func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
-	return k.keep(ctx, s.Job, s.Demand())
-}
-
-func (k *Kueue) keep(ctx context.Context, job *v1alpha1.HTCJob, d lifecycle.Demand) error {
+// Keep makes the Workload, has it say what is needed no more, and deletes those of what is no longer to be run. What is
+// suspended waits for nothing.
+func (k *Kueue) Keep(ctx context.Context, job *v1alpha1.HTCJob, d lifecycle.Demand) error {
 	at, _ := k.state()
 	if at == nil {
 		return nil

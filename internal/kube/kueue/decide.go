@@ -24,7 +24,7 @@ const (
 // preempted is the reason of an eviction after which Kueue need not wait before it queues a Workload again.
 const preempted = "Preempted"
 
-// verdict returns what a Workload says about its HTCJob.
+// verdict returns what a Workload says about its object.
 func verdict(w *workload, queue string) *lifecycle.Quota {
 	conditions, is := w.Status.Conditions, w.is
 	waits := func(format string, args ...any) *lifecycle.Quota {
@@ -49,7 +49,7 @@ func verdict(w *workload, queue string) *lifecycle.Quota {
 	case is(evicted) && is(quotaReserved):
 		return waits("Kueue has evicted it from the queue %s%s", queue, why(evicted))
 	case is(admitted) && !is(evicted):
-		return &lifecycle.Quota{}
+		return &lifecycle.Quota{Most: w.pods()}
 	case is(quotaReserved):
 		return waits("Kueue has reserved its quota, and waits for admission checks of the queue %s", queue)
 	}
@@ -106,9 +106,9 @@ func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 	case is(finished):
 		return nil
 	case d.Over && d.Succeeded:
-		set(finished, metav1.ConditionTrue, "Succeeded", "the HTCJob has succeeded")
+		set(finished, metav1.ConditionTrue, "Succeeded", "all has succeeded")
 	case d.Over:
-		set(finished, metav1.ConditionTrue, "Failed", "the HTCJob has failed")
+		set(finished, metav1.ConditionTrue, "Failed", "not all has succeeded")
 	case is(evicted) && is(quotaReserved) && !d.Alive:
 		why := meta.FindStatusCondition(before, evicted)
 		set(quotaReserved, metav1.ConditionFalse, "Pending", why.Message)
@@ -122,6 +122,9 @@ func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 			set(podsReady, metav1.ConditionFalse, "NotSent", "its jobs were removed from HTCondor")
 		}
 		status["admission"] = nil
+		if n := min(d.Ended, w.pods()); n < w.reclaimed() { // what has ended is to run again
+			status["reclaimablePods"] = []reclaimable{{podSet, n}}
+		}
 	case is(admitted) && !is(evicted):
 		if n := min(d.Ended, w.pods()); n > w.reclaimed() {
 			status["reclaimablePods"] = []reclaimable{{podSet, n}}

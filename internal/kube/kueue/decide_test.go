@@ -64,6 +64,10 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
+func TestNoMoreJobsAreSentThanWereAdmitted(t *testing.T) {
+	require.Equal(t, 10, verdict(of10(given...), "team").Most)
+}
+
 func TestNext(t *testing.T) {
 	type conditions map[string]string // "status reason"
 	for what, c := range map[string]struct {
@@ -73,17 +77,20 @@ func TestNext(t *testing.T) {
 		releases  bool
 		set       conditions
 	}{
-		"nothing is said of one that waits":         {w: of10()},
-		"one in HTCondor is ready":                  {w: of10(given...), demand: lifecycle.Demand{Alive: true, Sent: true}, set: conditions{podsReady: "True Sent"}},
-		"what has ended is given back":              {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}, reclaimed: 4},
-		"never more than there is":                  {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 40}, reclaimed: 10},
-		"nor less than before":                      {w: of10(append(given[:2:2], of(podsReady, "Sent"), reclaims(5))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}},
-		"success is the end":                        {w: of10(given...), demand: lifecycle.Demand{Over: true, Succeeded: true}, set: conditions{finished: "True Succeeded"}},
-		"failure, too":                              {w: of10(given...), demand: lifecycle.Demand{Over: true}, set: conditions{finished: "True Failed"}},
-		"the end is said once":                      {w: of10(of(finished, "Failed")), demand: lifecycle.Demand{Over: true}},
-		"an eviction waits for the jobs to go":      {w: of10(taken...), demand: lifecycle.Demand{Alive: true, Sent: true}},
-		"one that was preempted waits again":        {w: of10(taken...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "True Preempted"}},
-		"one that was deactivated waits for Kueue":  {w: of10(closed...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "False InactiveWorkload"}},
+		"nothing is said of one that waits":        {w: of10()},
+		"one in HTCondor is ready":                 {w: of10(given...), demand: lifecycle.Demand{Alive: true, Sent: true}, set: conditions{podsReady: "True Sent"}},
+		"what has ended is given back":             {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}, reclaimed: 4},
+		"never more than there is":                 {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 40}, reclaimed: 10},
+		"nor less than before":                     {w: of10(append(given[:2:2], of(podsReady, "Sent"), reclaims(5))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}},
+		"success is the end":                       {w: of10(given...), demand: lifecycle.Demand{Over: true, Succeeded: true}, set: conditions{finished: "True Succeeded"}},
+		"failure, too":                             {w: of10(given...), demand: lifecycle.Demand{Over: true}, set: conditions{finished: "True Failed"}},
+		"the end is said once":                     {w: of10(of(finished, "Failed")), demand: lifecycle.Demand{Over: true}},
+		"an eviction waits for the jobs to go":     {w: of10(taken...), demand: lifecycle.Demand{Alive: true, Sent: true}},
+		"one that was preempted waits again":       {w: of10(taken...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "True Preempted"}},
+		"one that was deactivated waits for Kueue": {w: of10(closed...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "False InactiveWorkload"}},
+		"what is to run again is no longer given back": {
+			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Ended: 2}, reclaimed: 2, releases: true,
+		},
 		"what was given back is not given back now": {w: of10(of(evicted, preempted), not(quotaReserved), not(admitted))},
 	} {
 		t.Run(what, func(t *testing.T) {

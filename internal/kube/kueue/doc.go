@@ -1,4 +1,4 @@
-// Package kueue has HTCJobs wait for quota of Kueue: those that name one of its queues in the label
+// Package kueue has HTCJobs and HTCWorkflows wait for quota of Kueue: those that name one of its queues in the label
 // kueue.x-k8s.io/queue-name.
 //
 //	HTCJob ──> Workload ──> Kueue admits it ──> the HTCJob enters the line of its pool, and is sent
@@ -8,7 +8,8 @@
 //
 // A Workload says what an HTCJob needs: as many pods as it has jobs, with their cpus, memory and GPUs; no pod is ever
 // made of them. There is one for each thing that is run, so an edited spec or a rerun waits in the queue as a new
-// HTCJob would. It belongs to the HTCJob, and goes with it.
+// HTCJob would. It belongs to the HTCJob, and goes with it. An HTCWorkflow is an HTCJob of as many jobs as may be in
+// HTCondor at a time.
 //
 //	decide.go    what Kueue has said, and what it is told next: pure
 //	workload.go  the Workload of an HTCJob, and what is read of one

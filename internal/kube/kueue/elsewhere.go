@@ -52,7 +52,7 @@ func (k *Kueue) keepElsewhere(ctx context.Context, key string) error {
 	if job.DeletionTimestamp != nil {
 		return nil
 	}
-	err = k.keep(ctx, job, lifecycle.DemandElsewhere(job))
+	err = k.Keep(ctx, job, lifecycle.DemandElsewhere(job))
 	if err != nil {
 		k.Warn(job, lifecycle.ReasonQuotaAwaited, err.Error())
 	}

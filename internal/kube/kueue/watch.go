@@ -28,14 +28,14 @@ var versions = []schema.GroupVersion{
 	{Group: "kueue.x-k8s.io", Version: "v1beta1"},
 }
 
-// Kueue is the Workloads of HTCJobs. Set its fields, and Run it.
+// Kueue is the Workloads of HTCJobs and HTCWorkflows. Set its fields, and Run it.
 type Kueue struct {
 	Discovery discovery.DiscoveryInterface
 	Client    dynamic.Interface
 	Namespace string // the one of HTCJobs that are watched; empty: all
-	// Changed is called with the key of an HTCJob whose Workload has changed, and with none when Kueue has come or
-	// gone.
-	Changed func(key string)
+	// Changed is called with the kind and the key of an object whose Workload has changed, and with neither when Kueue
+	// has come or gone.
+	Changed func(kind, key string)
 	// Elsewhere has the HTCJobs that MultiKueue sends to other clusters: see SentElsewhere. It is not started.
 	Elsewhere cache.SharedIndexInformer
 	Warn      func(job *v1alpha1.HTCJob, reason, message string) // records an Event of one of them
@@ -69,7 +69,7 @@ func (k *Kueue) set(at *api) {
 	k.mu.Lock()
 	k.at, k.known = at, true
 	k.mu.Unlock()
-	k.Changed("")
+	k.Changed("", "")
 	if at == nil {
 		return
 	}
@@ -90,8 +90,10 @@ func (k *Kueue) tell(object any) {
 	if w, is := object.(metav1.Object); is {
 		if owner := metav1.GetControllerOf(w); owner != nil {
 			key := w.GetNamespace() + "/" + owner.Name
-			k.Changed(key)
-			k.line.Add(key)
+			k.Changed(owner.Kind, key)
+			if owner.Kind == v1alpha1.Kind {
+				k.line.Add(key)
+			}
 		}
 	}
 }
@@ -169,7 +171,7 @@ func (k *Kueue) Run(ctx context.Context) {
 		case is.Empty():
 			stop()
 			served = is
-			k.Log.Info().Msg("there is no Kueue: HTCJobs that name a queue do not wait for it")
+			k.Log.Info().Msg("there is no Kueue: what names a queue does not wait for it")
 			k.set(nil)
 		default:
 			stop()
@@ -177,7 +179,7 @@ func (k *Kueue) Run(ctx context.Context) {
 			stop = cancel
 			if at := k.watch(watching, is); at != nil {
 				served = is
-				k.Log.Info().Str("version", is.Version).Msg("HTCJobs that name a queue of Kueue's wait for it")
+				k.Log.Info().Str("version", is.Version).Msg("what names a queue of Kueue's waits for it")
 				k.set(at)
 			}
 		}

@@ -24,7 +24,7 @@ const (
 	QueueLabel    = "kueue.x-k8s.io/queue-name"
 	PriorityLabel = "kueue.x-k8s.io/priority-class"
 	uidLabel      = "kueue.x-k8s.io/job-uid"
-	ourLabel      = "htc.cern.ch/htcjob" // on the Workloads of HTCJobs, which are all that htcd watches
+	ourLabel      = "htc.cern.ch/htcjob" // on the Workloads of both kinds, which are all that htcd watches
 )
 
 // prebuiltKey is an annotation, in Kueue before 0.18 a label, of an HTCJob that MultiKueue has brought from another
@@ -37,10 +37,17 @@ const suspendedKey = "htc.cern.ch/suspended"
 
 func (w *workload) suspended() bool { return w.Annotations[suspendedKey] == "true" }
 
-// prebuilt returns the name of the Workload that has come with an HTCJob, empty if htcd is to make one.
+// prebuilt returns the name of the Workload that has come with an HTCJob, empty if htcd is to make one. None comes with
+// an HTCWorkflow.
 func prebuilt(job *v1alpha1.HTCJob) string {
+	if kindOf(job) != v1alpha1.Kind {
+		return ""
+	}
 	return cmp.Or(job.Annotations[prebuiltKey], job.Labels[prebuiltKey])
 }
+
+// kindOf returns the kind of the object: an HTCWorkflow is what its jobs are together, as an HTCJob.
+func kindOf(job *v1alpha1.HTCJob) string { return cmp.Or(job.Kind, v1alpha1.Kind) }
 
 // podSet is the name of a Workload's only set of pods.
 const podSet = "main"
@@ -90,7 +97,8 @@ func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
 		return name
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", job.UID, job.Labels[QueueLabel], d.Of))
-	const prefix, hashed, longest = "htcjob-", 10, 63
+	const hashed, longest = 10, 63
+	prefix := strings.ToLower(kindOf(job)) + "-"
 	begin := strings.TrimRight(job.Name[:min(len(job.Name), longest-len(prefix)-hashed-1)], ".-")
 	return prefix + begin + "-" + hex.EncodeToString(sum[:hashed/2])
 }
@@ -127,11 +135,11 @@ func newWorkload(
 	return w, nil
 }
 
-// owners have a Workload go with its HTCJob, without blockOwnerDeletion, which needs a right on the finalizers of
-// HTCJobs.
+// owners have a Workload go with its object, without blockOwnerDeletion, which needs a right on the finalizers of such
+// objects.
 func owners(job *v1alpha1.HTCJob) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(job), Name: job.Name, UID: job.UID, Controller: new(true),
 	}}
 }
 

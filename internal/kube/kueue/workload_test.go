@@ -35,6 +35,12 @@ func TestEachThingThatIsRunHasAWorkloadOfItsOwn(t *testing.T) {
 	job.UID = "v"
 	add(lifecycle.Demand{Of: "spec "})
 	require.Len(t, names, 9)
+	job.Kind = v1alpha1.WorkflowKind
+	add(lifecycle.Demand{Of: "spec "})
+	require.Len(t, names, 10)
+	require.Equal(t, v1alpha1.WorkflowKind, owners(job)[0].Kind)
+	job.Annotations = map[string]string{prebuiltKey: "another"}
+	require.Empty(t, prebuilt(job), "nothing brings an HTCWorkflow from another cluster")
 }
 
 func TestRequests(t *testing.T) {

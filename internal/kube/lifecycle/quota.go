@@ -6,11 +6,12 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Quota is the word of a quota outside of htcd (package kueue) about an HTCJob that is subject to one. The zero value
+// Quota is the word of a quota outside of htcd (package kueue) about an object that is subject to one. The zero value
 // is its consent.
 type Quota struct {
 	Waits           bool // nothing may be sent
 	Stops           bool // and what has been sent is removed
+	Most            int  // jobs that may be in HTCondor at a time; 0: any number
 	Reason, Message string
 }
 
@@ -26,7 +27,7 @@ func (s Situation) Waits() bool { return s.Job.Spec.Suspend || s.Quota != nil &&
 // unadmitted reports whether it is the quota, and not spec.suspend, that an HTCJob waits for.
 func (s Situation) unadmitted() bool { return !s.Job.Spec.Suspend && s.Quota != nil && s.Quota.Waits }
 
-// Demand is what a quota outside of htcd has to know of an HTCJob.
+// Demand is what a quota outside of htcd has to know of an object.
 type Demand struct {
 	Of        string // changes with what is run: another spec, or a rerun
 	Jobs      int

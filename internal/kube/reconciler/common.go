@@ -27,6 +27,7 @@ type Common struct {
 	Pools       pool.Known     // nil: there are no HTCPools
 	Ledger      Ledger
 	Credentials backend.Credentials
+	Quota       Quota           // nil: there is none outside of htcd
 	Matching    *matching.Watch // why jobs wait for a slot; run by others
 	Now         func() time.Time
 	Traced      func(traces.Trace) // takes the traces of what has ended, without blocking; nil: nobody wants them

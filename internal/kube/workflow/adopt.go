@@ -154,7 +154,7 @@ func (c *Controller) sendLost(
 		return err
 	}
 	c.Absences.Clear(string(w.UID))
-	if w.Spec.Suspend {
+	if s.waits() {
 		return c.recordForgotten(ctx, w, s, t, 1, 0)
 	}
 	return c.submit(ctx, w, s, d)

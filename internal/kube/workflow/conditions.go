@@ -82,6 +82,9 @@ func (s Situation) submittedCondition(set setCondition, v view) {
 	switch {
 	case s.withheld():
 		reason, message = "Suspended", "spec.suspend is true"
+		if s.unadmitted() {
+			reason, message = s.Quota.Reason, s.Quota.Message
+		}
 	case s.over() && s.refused() != nil:
 		reason, message = s.refused().Run.Reason, s.refused().Run.Message
 	case v.blocker != nil && v.blocker.Condition == v1alpha1.ConditionSubmitted:
@@ -136,6 +139,9 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 		}
 		return "Running", fmt.Sprintf("%s running", lifecycle.IsOrAre(int(n.Running), "node"))
 	case v1alpha1.PhaseSuspended:
+		if s.unadmitted() {
+			return s.Quota.Reason, s.Quota.Message
+		}
 		return "Suspended", "spec.suspend is true: nothing is sent to HTCondor until it is false; then all is sent, as a new attempt if some had been sent before"
 	}
 	return "", ""
@@ -204,7 +210,7 @@ func (s Situation) suspendedCondition(set setCondition, status *v1alpha1.HTCWork
 		reason, message = s.news(v1alpha1.PhaseSuspended)
 	case s.Workflow.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
-	case s.Workflow.Spec.Suspend:
+	case s.suspends() && !status.Phase.Terminal():
 		reason, message = "Stopping", "the jobs are being removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return
@@ -290,6 +296,9 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 				f.Message,
 			),
 		)
+	}
+	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && s.Quota != nil && !s.waits() {
+		tell(false, "Admitted", "there is quota: the jobs are sent")
 	}
 	if before.Phase == after.Phase && !again {
 		return events

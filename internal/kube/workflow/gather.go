@@ -77,6 +77,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	}
 	s.Released = w.DeletionTimestamp != nil && known.Released == w.ResourceVersion
 	c.believe(&s, known.Agreed == w.UID)
+	s.Quota = c.QuotaOf(s.together(), s.demand)
 	return s, nil
 }
 

@@ -64,7 +64,7 @@ func Plan(s Situation) Decision {
 	// A stop that was begun is finished, whatever was edited since.
 	case dag.Run.Stop != "" && !dag.settled():
 		return Decision{Action: Stop, Reason: dag.Run.Stop, Message: dag.Run.Message}
-	case !dag.settled() && w.Spec.Suspend:
+	case !dag.settled() && s.suspends():
 		return stop(crosscheck.StopSuspended)
 	case !dag.settled() && dag.Run.Confirmed:
 		return Decision{Action: Settle}
@@ -88,7 +88,7 @@ func Plan(s Situation) Decision {
 	}
 	if level, is := s.next(); is {
 		switch {
-		case w.Spec.Suspend:
+		case s.waits():
 			return Decision{Action: Rest}
 		case s.final(level):
 			return Decision{Action: Submit, Level: level}
@@ -116,9 +116,9 @@ func (s Situation) due() bool {
 	return dag.suspended() || s.changed()
 }
 
-// withheld reports whether spec.suspend holds back an attempt that is due.
+// withheld reports whether spec.suspend, or a quota, holds back an attempt that is due.
 func (s Situation) withheld() bool {
-	return s.Workflow.Spec.Suspend && s.due() &&
+	return s.waits() && s.due() &&
 		!(s.newest() == nil && slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer))
 }
 

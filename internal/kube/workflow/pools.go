@@ -121,10 +121,13 @@ func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
 	return most
 }
 
-// throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.
-func (c *Controller) throttled(d submit.DAG, by pool.Pool) submit.DAG {
+// throttled has DAGMan keep to the limits that the pool has now, of each DAG for itself, and to the quota.
+func (c *Controller) throttled(d submit.DAG, by pool.Pool, s Situation) submit.DAG {
 	l := c.rules(by).Limits
 	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), leastOpen(d.MaxJobs, l)
+	if q := s.Quota; q != nil && q.Most > 0 {
+		d.MaxJobs = least(d.MaxJobs, new(int32(q.Most)))
+	}
 	if p := l.IdlePercentOfRunning; p != nil {
 		d.MaxIdle = least(d.MaxIdle, p.Max)
 	}

@@ -65,7 +65,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		return err
 	}
 	run := s.newest().Run
-	if w.Spec.Suspend || s.changed() {
+	if s.waits() || s.changed() {
 		return c.sender.Withdraw(ctx, run)
 	}
 	if s.overdue() {

@@ -195,7 +195,7 @@ func (s Situation) dueToRepeat() (due []ledger.Occasion, next time.Time) {
 func (s Situation) planRepeat() Decision {
 	due, next := s.dueToRepeat()
 	switch {
-	case s.Workflow.Spec.Suspend, s.Repeat.waits:
+	case s.waits(), s.Repeat.waits:
 		return Decision{Action: Rest}
 	case len(due) == 0:
 		return Decision{Action: Rest, At: next}

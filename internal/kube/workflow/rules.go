@@ -57,7 +57,7 @@ func (s Situation) ruled() bool {
 		return false
 	}
 	dag := s.newest()
-	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && !dag.Run.Confirmed && !s.Workflow.Spec.Suspend && !s.changed() &&
+	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && !dag.Run.Confirmed && !s.suspends() && !s.changed() &&
 		s.level(*dag) >= 0 &&
 		!s.inFinally()
 }

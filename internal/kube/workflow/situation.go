@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -26,6 +27,7 @@ type Situation struct {
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
 	Pushes    ledger.PushCounts  // of all DAGs
+	Quota     *lifecycle.Quota   // the word of a quota outside of htcd; nil: it is subject to none
 	Now       time.Time
 }
 
@@ -91,7 +93,7 @@ func (d DAG) removed() bool {
 	return d.Job != nil && d.Job.Status == ledger.StatusFailed && d.Job.Reason == crosscheck.ReasonRemoved
 }
 
-// suspended reports whether spec.suspend has ended it: then everything is sent again.
+// suspended reports whether spec.suspend, or a quota, has ended it: then everything is sent again.
 func (d DAG) suspended() bool {
 	return d.Run.State == ledger.Removed || d.Run.Stop == crosscheck.StopSuspended && d.settled()
 }

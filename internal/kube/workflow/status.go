@@ -38,7 +38,7 @@ func (s Situation) phase() v1alpha1.Phase {
 	switch {
 	case s.lost():
 		return s.Workflow.Status.Phase
-	case s.withheld(), dag != nil && dag.settled() && !s.over() && s.Workflow.Spec.Suspend:
+	case s.withheld(), dag != nil && dag.settled() && !s.over() && s.waits():
 		return v1alpha1.PhaseSuspended
 	case dag == nil:
 		return v1alpha1.PhasePending

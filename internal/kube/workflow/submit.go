@@ -143,7 +143,7 @@ func (c *Controller) prepare(
 	if err != nil {
 		return p, err
 	}
-	dag = c.throttled(dag, p.pool)
+	dag = c.throttled(dag, p.pool, s)
 	if p.sandbox, err = dag.Render(); err != nil {
 		return p, err
 	}

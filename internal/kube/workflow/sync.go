@@ -47,7 +47,7 @@ func (c current) Step() reconciler.Step {
 	return step
 }
 
-func (c current) Follow(context.Context) error {
+func (c current) Follow(ctx context.Context) error {
 	dag := c.s.newest()
 	if c.d.Action == Rest && c.s.Workflow.DeletionTimestamp != nil {
 		return nil
@@ -72,7 +72,7 @@ func (c current) Follow(context.Context) error {
 			c.Changed.AddAfter(c.key, wait)
 		}
 	}
-	return nil
+	return c.KeepQuota(ctx, c.s.together(), c.s.demand)
 }
 
 func (c current) Object() (*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus) {

@@ -101,7 +101,7 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	n := c.atOnce(c.throttled(submit.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs, by, steps)
+	n := c.atOnce(c.throttled(submit.DAG{MaxJobs: s.jobsNow()}, by, s).MaxJobs, by, steps)
 	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
 		return c.Schedd.SetMaxJobs(ctx, id, condor.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
 	})
