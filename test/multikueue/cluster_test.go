@@ -232,6 +232,7 @@ integrations:
   frameworks: [batch/job]
   externalFrameworks: [HTCJob.v1alpha1.htc.cern.ch]
 multiKueue:
+  workerLostTimeout: 10s
   externalFrameworks: [{name: HTCJob.v1alpha1.htc.cern.ch}]
 `
 
