@@ -90,6 +90,7 @@ func TestNext(t *testing.T) {
 		"one that was deactivated waits for Kueue": {w: of10(closed...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "False InactiveWorkload"}},
 		"what is to run again is no longer given back": {
 			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Ended: 2}, reclaimed: 2, releases: true,
+			set: conditions{quotaReserved: "False Pending"},
 		},
 		"what was given back is not given back now": {w: of10(of(evicted, preempted), not(quotaReserved), not(admitted))},
 	} {
