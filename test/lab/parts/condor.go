@@ -98,8 +98,11 @@ func poolReady(ctx context.Context, env []string) error {
 	return nil
 }
 
+// pingWithin limits one condor_ping, which has been seen to take more than 5 s with a load of 70 on two cores.
+const pingWithin = 30 * time.Second
+
 func scheddReady(ctx context.Context, env []string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, pingWithin)
 	defer cancel()
 	_, err := command(ctx, env, "", "condor_ping", "-quiet", "-type", "SCHEDD", "READ")
 	return err

@@ -30,7 +30,7 @@ func Schedd2(w World) (*Process, error) {
 		Name: "schedd2", Log: w.Lab.Log("schedd2"), Port: w.Ports.Condor, Spare: true,
 		Args: []string{"/usr/sbin/condor_schedd", "-f"}, Env: env,
 		Ready: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			ctx, cancel := context.WithTimeout(ctx, pingWithin)
 			defer cancel()
 			_, err := command(ctx, env, "", "condor_ping", "-quiet", "-name", Schedd2Name, "-type", "SCHEDD", "READ")
 			return err
