@@ -172,15 +172,16 @@ test-peers: $(HOST) ## test-kueue and test-argo, each with the newest release an
 		PEER=$$peer $(MAKE) --no-print-directory $$test || exit 1; \
 	done; done
 
-# How many HTCJobs chaos runs, and its random seed; 0 means the clock.
+# How many HTCJobs chaos runs, and its random seed; 0 means the clock. FEED is empty, or anything for htcd feed at the schedd.
 N ?= 300
 CHAOS_SEED ?= 0
+FEED ?=
 
 .PHONY: chaos
-chaos: ## run N HTCJobs while everything is killed and disturbed, and compare them with HTCondor; CHAOS_SEED repeats a run
+chaos: ## run N HTCJobs while everything is killed and disturbed, and compare them with HTCondor; FEED=1 with htcd feed; CHAOS_SEED repeats a run
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED)
+		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED) $(if $(FEED),-feed)
 
 .PHONY: chaos-pools
 chaos-pools: ## have N HTCJobs compete for the limits of HTCPools while htcd and the schedd are killed

@@ -24,6 +24,7 @@ import (
 var (
 	trials = flag.Int("trials", 20, "how many HTCJobs")
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
+	feed   = flag.Bool("feed", false, "htcd has a feed at the usual schedd, which is disturbed, too")
 )
 
 // settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in
@@ -39,7 +40,8 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 		fmt.Printf("[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
 	p := newPlayer(t, began)
-	plan := NewPlan(*seed, *trials)
+	p.Feed = *feed
+	plan := NewPlan(*seed, *trials, p.Feed)
 	say(
 		"CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s",
 		*seed,
@@ -60,6 +62,13 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	e, err := rest(t.Context(), p, say)
 	require.NoError(t, err)
 	findings := Judge(e)
+	if p.Feed {
+		log, err := os.ReadFile(p.Lab.Log("htcd"))
+		require.NoError(t, err)
+		times := strings.Count(string(log), "the cross-check reads the feed")
+		say("htcd has begun to read the feed %d times", times)
+		require.Positive(t, times)
+	}
 	say("CHAOS_SEED=%d N=%d", *seed, *trials)
 	require.NoError(t, Print(os.Stdout, shapeNames(), e.shapes(), findings))
 	for _, f := range findings {

@@ -52,6 +52,7 @@ const (
 	volumeLane    = "volume"
 	foreignLane   = "foreigner"
 	launcherLane  = "launcher"
+	feedLane      = "feed"
 
 	doKill    = "kill"
 	doStop    = "stop"
@@ -64,11 +65,13 @@ const (
 	doForget  = "no ledger"
 	doEmpty   = "an empty queue"
 	doFill    = "nearly full"
+	doOlder   = "an older spool"
 	doBigAd   = "a job of another account with a huge HoldReason"
 )
 
-// NewPlan decides everything from the seed alone. The shapes take turns in a random order, so that each gets its share.
-func NewPlan(seed uint64, trials int) Plan {
+// NewPlan decides everything from the seed alone, with a feed or without one. The shapes take turns in a random order, so
+// that each gets its share.
+func NewPlan(seed uint64, trials int, feed bool) Plan {
 	p := Plan{Seed: seed}
 	draw := rand.New(rand.NewPCG(seed, 0))
 	var shapes []Shape
@@ -135,6 +138,11 @@ func NewPlan(seed uint64, trials int) Plan {
 	p.lane(8, end, 2*time.Second, 10*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.Which = launcherLane, doKill, draw.IntN(1000)
 	})
+	if feed {
+		p.lane(9, end, 4*time.Second, 20*time.Second, func(draw *rand.Rand, d *Disturbance) {
+			d.Lane, d.Do, d.For = feedLane, pick(draw, doKill, doStop, doFreeze, doOlder), between(draw, 0, 30*time.Second)
+		})
+	}
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p
 }

@@ -34,6 +34,7 @@ type Player struct {
 	Namespace string
 	Own       string                           // the namespace with an account of its own
 	Flags     []string                         // of htcd, beside htcdFlags
+	Feed      bool                             // there is one at the usual schedd
 	Log       func(format string, args ...any) // logs every single action
 
 	usual      map[string][]byte // the common Secret as it is usually
@@ -176,6 +177,8 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 		begin, end = p.emptyQueue, p.ownQueue
 	case doFill:
 		begin, end = func(ctx context.Context) error { return p.fill(ctx, d.Leaves) }, p.empty
+	case doOlder:
+		begin, end = p.olderSpool, p.newestSpool
 	case doBigAd:
 		begin, end = p.send, p.remove
 	}
@@ -199,6 +202,7 @@ func (p *Player) mend(ctx context.Context) error {
 		p.Lab.Part("schedd").Start(ctx),
 		p.Lab.Part("schedd2").Start(ctx),
 		p.empty(ctx),
+		p.mendFeed(ctx),
 		p.Lab.Part("htcd").Start(ctx),
 	)
 }

@@ -88,7 +88,15 @@ func (p *Player) furnish(ctx context.Context) error {
 	if _, err := p.Jobs.Pools().Create(ctx, pool, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	return p.Lab.Part("htcd").Restart(ctx, slices.Concat(htcdFlags, p.Flags, []string{"--namespace-secrets"})...)
+	flags := slices.Concat(htcdFlags, p.Flags, []string{"--namespace-secrets"})
+	if p.Feed {
+		more, err := p.startFeed(ctx)
+		if err != nil {
+			return err
+		}
+		flags = append(flags, more...)
+	}
+	return p.Lab.Part("htcd").Restart(ctx, flags...)
 }
 
 // secondSchedd starts it with an empty queue and other numbers of clusters than the usual one has.

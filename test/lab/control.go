@@ -56,7 +56,7 @@ type Part struct {
 	name string
 }
 
-// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, pool2, registry, receiver-net,
+// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, feed, pool2, registry, receiver-net,
 // prometheus, store, xrootd or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 

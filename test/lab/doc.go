@@ -7,7 +7,7 @@
 //	                          ├─ etcd, apiserver, controller-manager
 //	                          ├─ kdc, condor (schedd and the rest below its master)
 //	                          ├─ registry, receiver-net
-//	                          ├─ only for tests that ask for them: schedd2, pool2, prometheus, store, xrootd
+//	                          ├─ only for tests that ask for them: schedd2, feed, pool2, prometheus, store, xrootd
 //	                          └─ htcd
 //
 // With LAB_NODE set (make up-node) the lab also has its own network namespace, in which the supervisor starts

@@ -81,7 +81,7 @@ type Ports struct {
 	EtcdClient, EtcdPeer, APIServer, ControllerManager int
 	KDC, Condor, Registry                              int
 	Receiver, ReceiverNet, Health, Output, Prometheus  int
-	Store, XRootD, Pool2                               int
+	Store, XRootD, Pool2, Feed                         int
 }
 
 // Ports gives each listener its place in the block.
@@ -91,6 +91,6 @@ func (b *Block) Ports() Ports {
 		EtcdClient: at(0), EtcdPeer: at(1), APIServer: at(2), ControllerManager: at(3),
 		KDC: at(4), Condor: at(5), Registry: at(6),
 		Receiver: at(7), ReceiverNet: at(8), Health: at(9), Output: at(10),
-		Prometheus: at(11), Store: at(12), XRootD: at(13), Pool2: at(14),
+		Prometheus: at(11), Store: at(12), XRootD: at(13), Pool2: at(14), Feed: at(15),
 	}
 }

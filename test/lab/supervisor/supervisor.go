@@ -222,6 +222,10 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	feed, err := parts.Feed(w)
+	if err != nil {
+		return err
+	}
 	pool2, err := parts.Pool2(w)
 	if err != nil {
 		return err
@@ -245,6 +249,7 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("condor", condor)
 	s.add("schedd", parts.NewSchedd(w, condor))
 	s.add("schedd2", schedd2)
+	s.add("feed", feed)
 	s.add("pool2", pool2)
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
