@@ -21,12 +21,13 @@ const restartHoldSubCode = 7285
 func (c *Client) SetMaxJobs(ctx context.Context, id Identity, t condor.Tag, cluster, n int) error {
 	dag := fmt.Sprintf("ClusterId == %d && %s", cluster, t.Constraint())
 	running := fmt.Sprintf("JobStatus == %d && (%s)", condor.Running, dag)
-	if err := c.change(ctx, id, "condor_hold", running, "-reason", "htcd: DAGMan is started again with another limit", "-subcode", fmt.Sprint(restartHoldSubCode)); err != nil {
+	if _, err := c.change(ctx, id, "condor_hold", running, "-reason", "htcd: DAGMan is started again with another limit", "-subcode", fmt.Sprint(restartHoldSubCode)); err != nil {
 		return err
 	}
 	if _, err := c.edit(ctx, id, dag, "DAGMan_MaxJobs", fmt.Sprint(n), "Arguments", classad.Quote(fmt.Sprint(n))); err != nil {
 		return err
 	}
 	held := fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag)
-	return c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
+	_, err := c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
+	return err
 }

@@ -38,7 +38,7 @@ const schedulerUniverse = 7
 // HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool, and DAGMan's, and
 // factories. It is not an error if none match; condor_hold reports the same for jobs that this identity may not hold.
 func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason string) error {
-	return c.change(
+	_, err := c.change(
 		ctx,
 		id,
 		"condor_hold",
@@ -48,12 +48,13 @@ func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason s
 		"-subcode",
 		fmt.Sprint(condor.PoolHoldSubCode),
 	)
+	return err
 }
 
 // ReleaseHeld ends the hold of the matching jobs that HoldIdle held, and of no others. It is not an error if none
 // match.
 func (c *Client) ReleaseHeld(ctx context.Context, id Identity, constraint, reason string) error {
-	return c.change(
+	_, err := c.change(
 		ctx,
 		id,
 		"condor_release",
@@ -62,18 +63,30 @@ func (c *Client) ReleaseHeld(ctx context.Context, id Identity, constraint, reaso
 		"-reason",
 		reason,
 	)
+	return err
 }
 
-// change runs one of the commands that change the state of the jobs that a constraint matches.
-func (c *Client) change(ctx context.Context, id Identity, name, constraint string, more ...string) error {
+// change runs one of the commands that change the state of the jobs that a constraint matches. It reports whether there
+// were any that this identity may change.
+func (c *Client) change(
+	ctx context.Context,
+	id Identity,
+	name, constraint string,
+	more ...string,
+) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	args = append(append(args, "-constraint", constraint), more...)
 	var out bytes.Buffer
-	return c.run(ctx, command{
+	none := false
+	err = c.run(ctx, command{
 		name: name, args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out),
-		answers: func(e *condor.Error) bool { return e.ExitCode == 1 && noJobs.MatchString(e.Stderr) },
+		answers: func(e *condor.Error) bool {
+			none = e.ExitCode == 1 && noJobs.MatchString(e.Stderr)
+			return none
+		},
 	})
+	return err == nil && !none, err
 }

@@ -198,7 +198,7 @@ var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)
 // error if there are none; found is false then, and for jobs of another account.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) (found bool, err error) {
 	if procs.Factory {
-		return true, c.Remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
+		return c.remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
 	}
 	return c.edit(ctx, id, procs.Constraint(), condor.AttrFetched, "true")
 }

@@ -135,6 +135,19 @@ touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint:
 	require.Equal(t, condor.Unreachable, condor.KindOf(err), "the schedd died while it was asked")
 }
 
+func TestJobsOfAFactoryAreReleasedByTheirRemoval(t *testing.T) {
+	procs := Procs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}, Factory: true}
+	for answer, there := range map[string]bool{
+		`echo 'Jobs matching constraint x have been marked for removal'`:           true,
+		`echo "Couldn't find/remove all jobs matching constraint (x)" >&2; exit 1`: false, // of another account, too
+	} {
+		client := tools(t, long, map[string]string{"condor_rm": answer})
+		found, err := client.Release(t.Context(), Identity{}, procs)
+		require.NoError(t, err)
+		require.Equal(t, there, found, answer)
+	}
+}
+
 func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
 	note := `echo "$(basename "$0") $*" >>` + said

@@ -34,14 +34,13 @@ func (b batch) of(numbers []int) schedd.Procs {
 }
 
 // fetch fetches one batch for an HTCJob, from its newest run first, and reports whether there may be more. If there is
-// nothing to fetch, it drops output that has been replaced.
+// nothing to fetch, it drops output that has been replaced. Jobs that cannot leave the queue keep nothing else from
+// being fetched.
 func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) {
-	if err := f.releaseAgain(ctx, key); err != nil {
-		return false, err
-	}
+	left := f.releaseAgain(ctx, key)
 	b, found, err := f.choose(ctx, key)
 	if err != nil || !found {
-		return false, errors.Join(err, f.dropReplaced(ctx, key))
+		return false, errors.Join(left, err, f.dropReplaced(ctx, key))
 	}
 	here, wanted, err := f.arrivedBefore(b)
 	if err != nil {

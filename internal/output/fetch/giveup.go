@@ -15,17 +15,7 @@ import (
 // giveUpGone gives up the output of jobs that have left the queue. Those still there belong to somebody else or are
 // running again.
 func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error {
-	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
-	if err != nil {
-		return err
-	}
-	queued := map[int]condor.Job{}
-	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j condor.Job) error {
-		if j.Cluster == b.run.Cluster {
-			queued[j.Number()] = j
-		}
-		return nil
-	})
+	queued, err := f.queued(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -49,12 +39,33 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 		f.Observer.Requeued(b.run)
 		return errors.New("a job that had completed is in the queue again, and is asked about")
 	}
+	return ofOthers(b.run, others, "be fetched from")
+}
+
+// queued returns the jobs of a batch's run that are in the queue, by their numbers.
+func (f *Fetcher) queued(ctx context.Context, b batch) (map[int]condor.Job, error) {
+	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
+	if err != nil {
+		return nil, err
+	}
+	queued := map[int]condor.Job{}
+	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j condor.Job) error {
+		if j.Cluster == b.run.Cluster {
+			queued[j.Number()] = j
+		}
+		return nil
+	})
+	return queued, err
+}
+
+// ofOthers returns the error for jobs of another account; nil if there are none.
+func ofOthers(run ledger.Run, others []condor.Job, cannot string) error {
 	if len(others) == 0 {
 		return nil
 	}
 	return backend.OtherAccount(
-		fmt.Sprintf("%s of the account %s, such as %s, cannot be fetched from with the credentials of namespace %s",
-			jobs(len(others)), others[0].Owner, others[0].ID(), b.run.Namespace),
+		fmt.Sprintf("%s of the account %s, such as %s, cannot %s with the credentials of namespace %s",
+			jobs(len(others)), others[0].Owner, others[0].ID(), cannot, run.Namespace),
 	)
 }
 

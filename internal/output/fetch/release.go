@@ -8,21 +8,42 @@ import (
 	"sync"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// release lets jobs leave the queue. Failed releases are repeated on the HTCJob's next turn.
+// release lets jobs leave the queue. It is no error if they have left it; it is one if they are those of an account that
+// is not the current one any more. Failed releases are repeated on the HTCJob's next turn.
 func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) error {
+	b, found := batch{run: run}, false
 	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(run))
 	for _, as := range senders {
-		_, failed := f.Schedd.Release(ctx, as, batch{run: run}.of(procs))
-		err = errors.Join(err, failed)
+		is, failed := f.Schedd.Release(ctx, as, b.of(procs))
+		found, err = found || is, errors.Join(err, failed)
+	}
+	if err == nil && !found {
+		err = f.belongToOthers(ctx, b, procs)
 	}
 	if err != nil {
 		f.unreleased.add(run, procs)
 		return fmt.Errorf("let fetched jobs leave the queue: %w", err)
 	}
 	return nil
+}
+
+// belongToOthers returns an error if jobs that have run to their end wait in the queue.
+func (f *Fetcher) belongToOthers(ctx context.Context, b batch, procs []int) error {
+	queued, err := f.queued(ctx, b)
+	if err != nil {
+		return err
+	}
+	var others []condor.Job
+	for _, proc := range procs {
+		if j, there := queued[proc]; there && j.Status == condor.Completed {
+			others = append(others, j)
+		}
+	}
+	return ofOthers(b.run, others, "leave the queue")
 }
 
 // releaseAgain repeats earlier releases that failed.

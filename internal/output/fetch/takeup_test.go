@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 // htcd was killed after it had recorded that the output of these jobs is here, and before it let them leave the queue.
@@ -31,6 +32,41 @@ func TestTheJobsOfANamespaceWhoseCredentialsAreBrokenDoNotKeepThoseOfOthersInThe
 		}
 	}
 	require.Len(t, w.unreleased.take("broken/hers"), 1, "what is left to be released is remembered once")
+}
+
+func TestJobsOfAnAccountThatIsNotTheCurrentOneLeaveTheQueueOnceItIsAgain(t *testing.T) {
+	for name, factory := range map[string]int{"sent as one cluster": 0, "made by a factory": 2} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			run := w.completed("one", 2)
+			run.Factory = factory
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
+			owned := func(account string) {
+				for proc := range run.Procs {
+					w.schedd.Edit(run.Cluster, proc, func(j *condor.Job) { j.Owner = account })
+				}
+			}
+			w.schedd.Fail(scheddtest.Release, scheddtest.Fault{Err: errors.New("no answer")})
+			w.fetch("one")
+			require.Zero(t, w.counts(run).Waiting)
+			require.Len(t, w.schedd.Jobs(), 2)
+			owned("another") // the Secret has another account now
+
+			second := run
+			second.Attempt, second.Cluster = 2, 7
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.InsertRun(second) }))
+			w.completes(second)
+			w.fetch("one")
+			require.Zero(t, w.counts(second).Waiting, "what can be fetched is fetched")
+			require.ErrorContains(t, w.inTheWay, "2 jobs of the account another, such as 1.0, cannot leave the queue")
+			require.Len(t, w.schedd.Jobs(), 2)
+
+			owned("")
+			w.fetch("one")
+			require.NoError(t, w.inTheWay)
+			require.Empty(t, w.schedd.Jobs())
+		})
+	}
 }
 
 func TestJobsOfAttemptsThatTheLedgerHasLostLeaveTheQueue(t *testing.T) {

@@ -82,16 +82,24 @@ func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
 		UID: "uid-" + name, Attempt: 1, Namespace: namespace, Name: name, State: ledger.Submitted, Cluster: w.clusters,
 		Procs: jobs, Created: w.clock, Submitted: w.clock, Ended: w.clock, Confirmed: true, OutputDir: "/out",
 	}
-	for proc := range jobs {
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error { return tx.InsertRun(run) }))
+	w.completes(run)
+	return run
+}
+
+// completes has all jobs of a run run to their end.
+func (w *world) completes(run ledger.Run) {
+	w.t.Helper()
+	for proc := range run.Procs {
 		tag := condor.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}
 		w.schedd.Put(condor.Job{Cluster: run.Cluster, Proc: proc, Tag: tag})
 	}
 	w.schedd.Complete(run.Cluster, -1, 0)
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
-		if err := errors.Join(tx.InsertRun(run), tx.InsertProcs(run, jobs)); err != nil {
+		if err := tx.InsertProcs(run, run.Procs); err != nil {
 			return err
 		}
-		for proc := range jobs {
+		for proc := range run.Procs {
 			err := tx.UpdateProc(ledger.Proc{
 				UID: run.UID, Attempt: run.Attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: int(condor.Completed), Changed: w.clock,
 			})
@@ -101,7 +109,6 @@ func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
 		}
 		return nil
 	}))
-	return run
 }
 
 // fetch fetches the output of an HTCJob as far as it is available now.
