@@ -104,7 +104,7 @@ func TestSecondLabRunsBesideTheFirstAndLeavesNothing(t *testing.T) {
 	})
 
 	for _, part := range []string{
-		"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "schedd2", "feed", "registry", "receiver-net",
+		"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "schedd2", "registry", "receiver-net",
 		"store", "xrootd",
 	} {
 		t.Run(part+" stays away after stop and after kill and comes back on start", func(t *testing.T) {
