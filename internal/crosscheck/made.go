@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -42,31 +43,38 @@ const unseen = 2 * submit.IdleAtOnce
 func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger.Run) (made, error) {
 	var asked, dags []ledger.Run
 	var clusters []int
+	var uids []string
 	for _, run := range runs {
 		switch {
 		case run.Factory == 0 || run.Confirmed:
-		case run.Kind == ledger.Workflows: // nodes have rows from the beginning
-			dags = append(dags, run)
-		default:
+		case run.Kind != ledger.Workflows:
 			asked, clusters = append(asked, run), append(clusters, run.Cluster)
+		case run.Stop == "": // nodes have rows from the beginning
+			dags, uids = append(dags, run), append(uids, run.UID)
 		}
+	}
+	var which []string
+	if len(asked) > 0 {
+		which = append(which, "("+constraint(clusters)+")")
 	}
 	if len(dags) > 0 {
-		if err := c.askPaused(ctx, id, dags); err != nil {
-			return nil, err
-		}
+		which = append(which, submit.NodesConstraint(uids...))
 	}
-	if len(asked) == 0 {
+	if len(which) == 0 {
 		return nil, nil
 	}
-	all, paused := made{}, map[RunKey]string{}
-	err := c.Schedd.Factories(ctx, id, constraint(clusters), func(f schedd.Factory) error {
+	all, paused, nodes := made{}, map[RunKey]string{}, map[ownedDAG]string{}
+	err := c.Schedd.Factories(ctx, id, strings.Join(which, " || "), func(f schedd.Factory) error {
 		key := RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}
 		all[key], paused[key] = f.Next, whyPaused(f)
+		nodes[ownedDAG{f.Node, f.Owner}] = whyPaused(f)
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ask for factories: %w", err)
+	}
+	if err := c.notePaused(ctx, dags, nodes); err != nil {
+		return nil, err
 	}
 	for _, run := range asked {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
@@ -91,27 +99,17 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	return all, nil
 }
 
-// askPaused asks why the factories of the nodes of DAGs make no more of them, and records it. Anyone may write the tag of
-// a node into a factory of their own: only that of the DAG's account counts, once that is known.
-func (c *Checker) askPaused(ctx context.Context, id schedd.Identity, dags []ledger.Run) error {
-	uids := make([]string, len(dags))
-	for i, run := range dags {
-		uids[i] = run.UID
-	}
-	type owned struct {
-		tag   condor.NodeTag
-		owner string
-	}
-	paused := map[owned]string{}
-	err := c.Schedd.Factories(ctx, id, submit.NodesConstraint(uids...), func(f schedd.Factory) error {
-		paused[owned{f.Node, f.Owner}] = whyPaused(f)
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("ask for factories of nodes: %w", err)
-	}
+// ownedDAG is what nodes are of. Anyone may write the tag of a node into a factory of their own: only that of the DAG's
+// account counts, once that is known.
+type ownedDAG struct {
+	tag   condor.NodeTag
+	owner string
+}
+
+// notePaused records why the factories of the nodes of DAGs make no more of them.
+func (c *Checker) notePaused(ctx context.Context, dags []ledger.Run, paused map[ownedDAG]string) error {
 	for _, run := range dags {
-		why := paused[owned{condor.NodeTag{UID: run.UID, DAG: run.Attempt}, run.Account}]
+		why := paused[ownedDAG{condor.NodeTag{UID: run.UID, DAG: run.Attempt}, run.Account}]
 		if why == run.Paused() {
 			continue
 		}
