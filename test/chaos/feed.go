@@ -19,7 +19,7 @@ func (p *Player) startFeed(ctx context.Context) ([]string, error) {
 // olderSpool has the feed show a copy of the schedd's files, which does not change any more.
 func (p *Player) olderSpool(ctx context.Context) error {
 	older := p.Lab.Path("older-spool")
-	return p.until(ctx, func() error { // the schedd may be writing them anew, or have none
+	return p.until(ctx, func() error { // while the schedd replaces one of them, it is not there
 		_, err := p.sh(ctx, `rm -rf "$2"; mkdir "$2"; cp -p "$1"/job_queue.log "$1"/history* "$2"`, p.Lab.Path("condor", "spool"), older)
 		if err != nil {
 			return err

@@ -101,10 +101,12 @@ func poolReady(ctx context.Context, env []string) error {
 // pingWithin limits one condor_ping, which has been seen to take more than 5 s with a load of 70 on two cores.
 const pingWithin = 30 * time.Second
 
-func scheddReady(ctx context.Context, env []string) error {
+// scheddReady asks the usual schedd, or another one by its name.
+func scheddReady(ctx context.Context, env []string, name ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, pingWithin)
 	defer cancel()
-	_, err := command(ctx, env, "", "condor_ping", "-quiet", "-type", "SCHEDD", "READ")
+	args := append(append([]string{"condor_ping", "-quiet"}, name...), "-type", "SCHEDD", "READ")
+	_, err := command(ctx, env, "", args...)
 	return err
 }
 

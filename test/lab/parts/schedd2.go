@@ -29,12 +29,7 @@ func Schedd2(w World) (*Process, error) {
 	return &Process{
 		Name: "schedd2", Log: w.Lab.Log("schedd2"), Port: w.Ports.Condor, Spare: true,
 		Args: []string{"/usr/sbin/condor_schedd", "-f"}, Env: env,
-		Ready: func(ctx context.Context) error {
-			ctx, cancel := context.WithTimeout(ctx, pingWithin)
-			defer cancel()
-			_, err := command(ctx, env, "", "condor_ping", "-quiet", "-name", Schedd2Name, "-type", "SCHEDD", "READ")
-			return err
-		},
+		Ready: func(ctx context.Context) error { return scheddReady(ctx, env, "-name", Schedd2Name) },
 		// HTCondor's fast shutdown leaves running jobs to be found again at the next start.
 		Orderly: syscall.SIGQUIT,
 		Grace:   15 * time.Second,
