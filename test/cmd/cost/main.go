@@ -1,4 +1,4 @@
-// Command cost runs go test -json, one test after the other, and prints what each took: seconds, seconds of CPU, and
+// Command cost runs go test -json, one test after the other, and prints what each took, as it ends and in a table: seconds, seconds of CPU, and
 // how many processes ended meanwhile, with the programs that were started most often.
 //
 //	cost go test -json -p 1 -parallel 1 ./e2e
@@ -80,7 +80,7 @@ func measure(accounts string, command []string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	t := newTable(&meter{file: file})
+	t := newTable(&meter{file: file}, os.Stderr)
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {

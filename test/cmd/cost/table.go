@@ -22,15 +22,23 @@ type row struct {
 	used    spent
 }
 
-// table collects the rows of tests that run one after the other.
-type table struct {
-	meter  *meter
-	before spent
-	output map[string]string
-	rows   []row
+// String is the row with tabs between its columns.
+func (r row) String() string {
+	return fmt.Sprintf("%.1f\t%.1f\t%d\t  %s %s: %s", r.seconds, float64(r.used.cpu)/100, r.used.count(), r.result, r.name, r.used.programs())
 }
 
-func newTable(m *meter) *table { return &table{meter: m, output: map[string]string{}} }
+// table collects the rows of tests that run one after the other.
+type table struct {
+	meter    *meter
+	progress io.Writer // gets each row as soon as its test has ended
+	before   spent
+	output   map[string]string
+	rows     []row
+}
+
+func newTable(m *meter, progress io.Writer) *table {
+	return &table{meter: m, progress: progress, output: map[string]string{}}
+}
 
 // take notes what an event says; subtests are part of their test.
 func (t *table) take(e event) (err error) {
@@ -49,6 +57,7 @@ func (t *table) take(e event) (err error) {
 			return err
 		}
 		t.rows = append(t.rows, row{name, e.Elapsed, e.Action, since(t.before, now)})
+		fmt.Fprintln(t.progress, t.rows[len(t.rows)-1])
 	}
 	return err
 }
@@ -76,16 +85,7 @@ func (t *table) print(w io.Writer) {
 	fmt.Fprintln(tab, "s\tCPU s\tprocesses\t\t")
 	for _, r := range t.rows {
 		seconds, cpu, processes = seconds+r.seconds, cpu+r.used.cpu, processes+r.used.count()
-		fmt.Fprintf(
-			tab,
-			"%.1f\t%.1f\t%d\t  %s %s: %s\n",
-			r.seconds,
-			float64(r.used.cpu)/100,
-			r.used.count(),
-			r.result,
-			r.name,
-			r.used.programs(),
-		)
+		fmt.Fprintln(tab, r)
 	}
 	fmt.Fprintf(tab, "%.1f\t%.1f\t%d\t  all\n", seconds, float64(cpu)/100, processes)
 	tab.Flush()
