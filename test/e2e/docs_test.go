@@ -65,6 +65,7 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 
 // TestTheCommandsOfTheDocsForUsersWork runs each document for users, in a namespace of its own.
 func TestTheCommandsOfTheDocsForUsersWork(t *testing.T) {
+	t.Parallel()
 	for _, name := range ofUsers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
