@@ -13,7 +13,7 @@ import (
 type Change struct{ Was, Is ledger.Proc }
 
 // Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that
-// HTCondor was asked about all of its procs. It returns the rows that changed.
+// HTCondor was asked about all of its procs. It returns the run as it is then, and the rows that changed.
 func Observe(
 	tx *ledger.Tx,
 	uid string,
@@ -21,11 +21,10 @@ func Observe(
 	observed map[int]Observation,
 	at time.Time,
 	complete bool,
-) ([]Change, error) {
-	var changes []Change
+) (run ledger.Run, changes []Change, err error) {
 	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
 	if err != nil {
-		return nil, err
+		return run, nil, err
 	}
 	for _, was := range rows {
 		is, changed := observed[was.Proc].Apply(was)
@@ -33,27 +32,26 @@ func Observe(
 			continue
 		}
 		if err := tx.UpdateProc(is); err != nil {
-			return nil, err
+			return run, nil, err
 		}
 		changes = append(changes, Change{was, is})
 	}
-	run, err := tx.Run(uid, attempt)
-	if err != nil {
-		return nil, err
+	if run, err = tx.Run(uid, attempt); err != nil {
+		return run, nil, err
 	}
 	if run.Kind == ledger.Workflows && slices.ContainsFunc(changes, Change.takesBack) {
 		if err := tx.WaitAgain(uid, attempt); err != nil {
-			return nil, err
+			return run, nil, err
 		}
 	}
 	if stop := stopOfChanges(changes); stop != "" && run.Stop == "" && run.State == ledger.Submitted {
 		run.Stop, run.Message = stop, StopMessage(stop)
 		if err := tx.UpdateRun(run); err != nil {
-			return nil, err
+			return run, nil, err
 		}
 	}
-	_, err = settle(tx, run, withTimes(run, observed, at), at, complete)
-	return changes, err
+	run, _, err = settle(tx, run, withTimes(run, observed, at), at, complete)
+	return run, changes, err
 }
 
 // stopOfChanges returns the stop for which htcd removed one of these jobs, "" if none. A ledger restored from before
@@ -98,15 +96,21 @@ func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (
 			return 0, err
 		}
 	}
-	return settle(tx, run, run, o.at, false)
+	_, open, err = settle(tx, run, run, o.at, false)
+	return open, err
 }
 
 // settle brings the run's own row, which was just read as before and is to become run, into line with its procs. It
-// returns how many of these are open.
-func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) (open int, err error) {
+// returns it, and how many of these are open.
+func settle(
+	tx *ledger.Tx,
+	before, run ledger.Run,
+	at time.Time,
+	complete bool,
+) (is ledger.Run, open int, err error) {
 	counts, err := tx.Counts(run.UID, run.Attempt)
 	if err != nil {
-		return 0, err
+		return run, 0, err
 	}
 	switch {
 	case counts.Active > 0:
@@ -118,18 +122,18 @@ func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) 
 		run.Checked = at
 		unconfirmed, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
 		if err != nil {
-			return 0, err
+			return run, 0, err
 		}
 		if run.Confirmed = len(unconfirmed) == 0 && counts.Waiting == 0; run.Confirmed {
 			if run.Usage, err = usageOf(tx, run); err != nil {
-				return 0, err
+				return run, 0, err
 			}
 		}
 	}
 	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed &&
 		run.Usage == before.Usage &&
 		sameTimes(run, before) {
-		return counts.Active, nil
+		return run, counts.Active, nil
 	}
-	return counts.Active, tx.UpdateRun(run)
+	return run, counts.Active, tx.UpdateRun(run)
 }

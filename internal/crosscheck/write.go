@@ -34,15 +34,12 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 					return errors.Join(err, ledger.ErrNotFound)
 				}
 			}
-			changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
+			is, changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
 			for _, change := range changes {
 				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched &&
 					change.Is.Fetched == ledger.NotFetched {
 					err = c.GoesOn(k.run, change.Is.Proc)
 				}
-			}
-			if err == nil {
-				is, err = tx.Run(k.run.UID, k.run.Attempt)
 			}
 			return err
 		})
