@@ -3,6 +3,7 @@ package internal_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,19 @@ func TestNothingOfHtcdUsesGosTemplates(t *testing.T) {
 	text, err := list.Output()
 	require.NoError(t, err)
 	require.NotRegexp(t, `(?m)^(html|text)/template$`, string(text))
+}
+
+// A constraint is put together of those of internal/schedd/condor.
+func TestOnlyHTCondorsSideWritesClassAds(t *testing.T) {
+	side := regexp.MustCompile(`^(schedd|classad)/|_test\.go$`)
+	require.NoError(t, fs.WalkDir(os.DirFS("."), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || side.MatchString(path) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		require.NotRegexp(t, `=\?=|=!=`, string(text), path)
+		return err
+	}))
 }
 
 func TestTheTreeHasFewFolders(t *testing.T) {

@@ -52,7 +52,7 @@ func (c *Checker) askQueue(
 	hear := all.hearer("condor_q", at, nil)
 	var asked error
 	for _, some := range questions(runs) {
-		asked = c.Schedd.Queue(ctx, id, some, func(j condor.Job) error {
+		asked = c.Schedd.Query(ctx, id, schedd.Query{Where: some}, func(j condor.Job) error {
 			if err := wait(); err != nil {
 				return err
 			}
@@ -97,7 +97,8 @@ func (c *Checker) askHistory(
 		return nil
 	}
 	bound.Enough = all.seen
-	if err := c.Schedd.History(ctx, id, constraint(gone), bound, all.hearer("condor_history", at, taken)); err != nil {
+	left := schedd.Query{Where: constraint(gone), Left: &bound}
+	if err := c.Schedd.Query(ctx, id, left, all.hearer("condor_history", at, taken)); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
 	}
 	return nil
@@ -105,15 +106,18 @@ func (c *Checker) askHistory(
 
 // NewestHistory returns the id of the job that left the queue last, "" if none ever did.
 func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string, error) {
-	return NewestHistory(ctx, id, c.Schedd.History)
+	return NewestHistory(ctx, id, c.Schedd, false)
 }
 
 // NewestHistory returns the id of the job that entered a history last, "" if none ever did.
 func NewestHistory(
-	ctx context.Context, id schedd.Identity,
-	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, condor.JobFunc) error,
+	ctx context.Context,
+	id schedd.Identity,
+	s Schedd,
+	nodes bool,
 ) (newest string, err error) {
-	err = history(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j condor.Job) error {
+	last := schedd.Query{Where: condor.Any, Nodes: nodes, Left: &schedd.HistoryBounds{Limit: 1}}
+	err = s.Query(ctx, id, last, func(j condor.Job) error {
 		newest = j.ID()
 		return nil
 	})

@@ -17,17 +17,8 @@ import (
 
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
-	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn condor.JobFunc) error
+	Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
-	History(
-		ctx context.Context,
-		id schedd.Identity,
-		constraint string,
-		b schedd.HistoryBounds,
-		fn condor.JobFunc,
-	) error
-	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 }
 
 // Ledger records runs and procs.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -53,21 +52,22 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 			dags, uids = append(dags, run), append(uids, run.UID)
 		}
 	}
-	var which []string
+	var which []condor.Constraint
 	if len(asked) > 0 {
-		which = append(which, "("+constraint(clusters)+")")
+		which = append(which, constraint(clusters))
 	}
 	if len(dags) > 0 {
-		which = append(which, submit.NodesConstraint(uids...))
+		which = append(which, condor.NodesConstraint(uids...))
 	}
 	if len(which) == 0 {
 		return nil, nil
 	}
 	all, paused, nodes := made{}, map[RunKey]string{}, map[ownedDAG]string{}
-	err := c.Schedd.Factories(ctx, id, strings.Join(which, " || "), func(f schedd.Factory) error {
-		key := RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}
-		all[key], paused[key] = f.Next, whyPaused(f)
-		nodes[ownedDAG{f.Node, f.Owner}] = whyPaused(f)
+	factories := schedd.Query{Where: condor.Or(which...), Factories: true}
+	err := c.Schedd.Query(ctx, id, factories, func(j condor.Job) error {
+		key := KeyOfJob(j)
+		all[key], paused[key] = j.Factory.Next, whyPaused(j)
+		nodes[ownedDAG{j.Node, j.Owner}] = whyPaused(j)
 		return nil
 	})
 	if err != nil {
@@ -123,11 +123,11 @@ func (c *Checker) notePaused(ctx context.Context, dags []ledger.Run, paused map[
 }
 
 // whyPaused names the cluster, too: that of a DAG's run is the launcher's.
-func whyPaused(f schedd.Factory) string {
-	if f.Paused == "" {
+func whyPaused(factory condor.Job) string {
+	if factory.Factory.Paused == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s (cluster %d)", f.Paused, f.Cluster)
+	return fmt.Sprintf("%s (cluster %d)", factory.Factory.Paused, factory.Cluster)
 }
 
 // recordPaused records why the factory of a run that is not to be stopped makes no more jobs.

@@ -157,7 +157,7 @@ func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run
 		ours[KeyOf(run)] = true
 	}
 	for _, question := range questions(runs) {
-		err := s.Queue(ctx, id, question, func(j condor.Job) error {
+		err := s.Query(ctx, id, schedd.Query{Where: question}, func(j condor.Job) error {
 			if ours[KeyOfJob(j)] {
 				all[j.ID()] = j.Status
 			}

@@ -77,32 +77,11 @@ func (l *liar) heard(fn func(condor.Job) error) func(condor.Job) error {
 	}
 }
 
-func (l *liar) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
-	return l.shown.Queue(ctx, id, constraint, l.heard(fn))
-}
-
-func (l *liar) Changed(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	p schedd.Period,
-	fn func(condor.Job) error,
-) error {
-	return l.shown.Changed(ctx, id, constraint, p, l.heard(fn))
-}
-
-func (l *liar) History(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
-) error {
-	return l.shown.History(ctx, id, constraint, b, l.heard(fn))
-}
-
-func (l *liar) Factories(context.Context, schedd.Identity, string, func(schedd.Factory) error) error {
-	return schedd.ErrMirror
+func (l *liar) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	if q.Factories {
+		return schedd.ErrMirror
+	}
+	return l.shown.Query(ctx, id, q, l.heard(fn))
 }
 
 func (l *liar) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {

@@ -2,7 +2,6 @@ package crosscheck
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"htc.cern.ch/htcd/internal/ledger"
@@ -29,7 +28,7 @@ func parts(runs []ledger.Run) (all [][]ledger.Run) {
 
 // questions returns the constraints of the questions about all jobs of some runs, to be asked one after another.
 // Together they match every one of these jobs, and perhaps others.
-func questions(runs []ledger.Run) (constraints []string) {
+func questions(runs []ledger.Run) (constraints []condor.Constraint) {
 	for _, some := range parts(runs) {
 		var clusters []int
 		for _, run := range some {
@@ -37,10 +36,10 @@ func questions(runs []ledger.Run) (constraints []string) {
 		}
 		these, from := constraint(clusters), 0
 		for procs := some[0].Procs; len(some) == 1 && procs-from > procsAtOnce; from += procsAtOnce {
-			constraints = append(constraints, fmt.Sprintf("%s && ProcId >= %d && ProcId < %d", these, from, from+procsAtOnce))
+			constraints = append(constraints, these.And(condor.ProcsFrom(from, from+procsAtOnce)))
 		}
 		if from > 0 {
-			these = fmt.Sprintf("%s && ProcId >= %d", these, from)
+			these = these.And(condor.ProcsFrom(from, 0))
 		}
 		constraints = append(constraints, these)
 	}
@@ -58,12 +57,12 @@ const (
 )
 
 // constraint matches the jobs of these clusters, and perhaps of others in between.
-func constraint(clusters []int) string {
+func constraint(clusters []int) condor.Constraint {
 	slices.Sort(clusters)
 	clusters = slices.Compact(clusters)
 	n, first, last := len(clusters), clusters[0], clusters[len(clusters)-1]
 	if n > MaxNamed || n > fewNamed && last-first < dense*n {
-		return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", condor.Tagged, first, last)
+		return condor.Clusters(first, last)
 	}
 	return condor.ClusterConstraint(clusters...)
 }

@@ -19,23 +19,23 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		runs []ledger.Run
-		want []string
+		want []condor.Constraint
 	}{
 		"none":                          {nil, nil},
-		"many, far from each other":     {append(runs(1, 30, 1), runs(900, 30, 1)...), []string{condor.ClusterConstraint(append(numbers(1, 30), numbers(900, 929)...)...)}},
-		"few":                           {runs(7, 2, 3), []string{condor.Tagged + " && member(ClusterId, {7,8})"}},
-		"as many as one question takes": {runs(7, 1, procsAtOnce), []string{condor.Tagged + " && member(ClusterId, {7})"}},
-		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []string{
+		"many, far from each other":     {append(runs(1, 30, 1), runs(900, 30, 1)...), []condor.Constraint{condor.ClusterConstraint(append(numbers(1, 30), numbers(900, 929)...)...)}},
+		"few":                           {runs(7, 2, 3), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7,8})"}},
+		"as many as one question takes": {runs(7, 1, procsAtOnce), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7})"}},
+		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []condor.Constraint{
 			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 0 && ProcId < 50000",
 			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 50000",
 		}},
-		"300,000 jobs in 3,000 HTCJobs, and two large ones": {append(runs(11, 3000, 100), runs(9, 2, 30_000)...), []string{
+		"300,000 jobs in 3,000 HTCJobs, and two large ones": {append(runs(11, 3000, 100), runs(9, 2, 30_000)...), []condor.Constraint{
 			condor.Tagged + " && member(ClusterId, {9})",
 			between(10, 210),
 			between(211, 710), between(711, 1210), between(1211, 1710),
 			between(1711, 2210), between(2211, 2710), between(2711, 3010),
 		}},
-		"of very many HTCJobs none is named": {runs(1, procsAtOnce+1, 1), []string{
+		"of very many HTCJobs none is named": {runs(1, procsAtOnce+1, 1), []condor.Constraint{
 			between(1, 50000), condor.Tagged + " && member(ClusterId, {50001})",
 		}},
 	} {
@@ -50,6 +50,6 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-func between(from, to int) string {
-	return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", condor.Tagged, from, to)
+func between(from, to int) condor.Constraint {
+	return condor.Constraint(fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", condor.Tagged, from, to))
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
@@ -96,10 +94,10 @@ func (c *Checker) askChanged(
 	ctx context.Context,
 	id schedd.Identity,
 	all comparisons,
-	these string,
+	these condor.Constraint,
 	l *look,
 ) (shown []condor.Job, err error) {
-	err = c.Schedd.Changed(ctx, id, these, l.Period, func(j condor.Job) error {
+	err = c.Schedd.Query(ctx, id, schedd.Query{Where: these, Changed: &l.Period}, func(j condor.Job) error {
 		l.Hear(j)
 		k := all.of(j)
 		if k == nil {
@@ -150,13 +148,13 @@ const maxNamedProcs = 1000
 // left out that may have left it.
 func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, l *look, at time.Time) error {
 	var runs []ledger.Run
-	var procs []string
+	var procs []int
 	for _, k := range all {
 		named := len(procs)
 		for _, p := range k.rows {
 			if l.History || p.Status == ledger.StatusOpen && p.Absent == 0 {
 				_, proc := p.Place()
-				procs = append(procs, strconv.Itoa(proc))
+				procs = append(procs, proc)
 			}
 		}
 		if len(procs) > named {
@@ -171,9 +169,9 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	hear := all.hearer("condor_q", at, nil)
 	for _, some := range questions(runs) {
 		if len(procs) <= maxNamedProcs {
-			some += " && member(ProcId, {" + strings.Join(procs, ",") + "})"
+			some = some.And(condor.Procs(procs))
 		}
-		if err := c.Schedd.Queue(ctx, id, some, hear); err != nil {
+		if err := c.Schedd.Query(ctx, id, schedd.Query{Where: some}, hear); err != nil {
 			return fmt.Errorf("cross-check queue: %w", err)
 		}
 	}
@@ -186,7 +184,7 @@ func (c *Checker) askLeft(
 	ctx context.Context,
 	id schedd.Identity,
 	all comparisons,
-	these string,
+	these condor.Constraint,
 	l *look,
 	at time.Time,
 	seen map[procKey]bool,
@@ -195,7 +193,7 @@ func (c *Checker) askLeft(
 		var left []condor.Job
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.mark.Newest, Limit: changesAtOnce + 1, Enough: never}
-		err := c.Schedd.History(ctx, id, these, bounds, func(j condor.Job) error {
+		err := c.Schedd.Query(ctx, id, schedd.Query{Where: these, Left: &bounds}, func(j condor.Job) error {
 			if all.of(j) == nil {
 				return nil
 			}

@@ -64,44 +64,11 @@ func (f fencedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string
 	return f.Schedd.Submit(ctx, id, dir)
 }
 
-func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+func (f fencedSchedd) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
 	if err := f.fence.check(); err != nil {
-		return err
+		return schedd.Outcome{}, err
 	}
-	return f.Schedd.Remove(ctx, id, constraint, reason)
-}
-
-func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n, idle int) error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.Schedd.SetParallelism(ctx, id, t, cluster, n, idle)
-}
-
-func (f fencedSchedd) StopMaking(
-	ctx context.Context,
-	id schedd.Identity,
-	t condor.Tag,
-	cluster int,
-) (int, bool, error) {
-	if err := f.fence.check(); err != nil {
-		return 0, false, err
-	}
-	return f.Schedd.StopMaking(ctx, id, t, cluster)
-}
-
-func (f fencedSchedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.Schedd.HoldIdle(ctx, id, constraint, reason)
-}
-
-func (f fencedSchedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	if err := f.fence.check(); err != nil {
-		return err
-	}
-	return f.Schedd.ReleaseHeld(ctx, id, constraint, reason)
+	return f.Schedd.Change(ctx, id, c)
 }
 
 func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
@@ -109,13 +76,6 @@ func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs sc
 		return err
 	}
 	return f.Schedd.Transfer(ctx, id, procs, dir)
-}
-
-func (f fencedSchedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (bool, error) {
-	if err := f.fence.check(); err != nil {
-		return false, err
-	}
-	return f.Schedd.Release(ctx, id, procs)
 }
 
 var errUnsure = errors.New("nothing was done: the lease has not been renewed for too long, another htcd may be at work")

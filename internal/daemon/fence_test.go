@@ -31,10 +31,12 @@ func TestALeaderThatIsNotSureOfItsLeaseChangesAndRecordsNothing(t *testing.T) {
 			_, err := fencedPool.Submit(t.Context(), schedd.Identity{}, t.TempDir())
 			return err
 		},
-		scheddtest.Remove:   func() error { return fencedPool.Remove(t.Context(), schedd.Identity{}, "ClusterId =?= 1", "") },
+		scheddtest.Remove: func() error {
+			return scheddtest.Err(fencedPool.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId =?= 1"}))
+		},
 		scheddtest.Transfer: func() error { return fencedPool.Transfer(t.Context(), schedd.Identity{}, schedd.Procs{}, t.TempDir()) },
 		scheddtest.Release: func() error {
-			_, err := fencedPool.Release(t.Context(), schedd.Identity{}, schedd.Procs{})
+			_, err := fencedPool.Change(t.Context(), schedd.Identity{}, schedd.Release{Procs: schedd.Procs{}})
 			return err
 		},
 	}

@@ -12,7 +12,6 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/crosscheck/nodes"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
@@ -22,30 +21,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/target/backend"
 )
-
-// workflowSchedd is HTCondor as the HTCJobs' controller asks it, and what is for DAGs and their nodes besides.
-type workflowSchedd struct {
-	backend.Schedd
-	nodeSchedd
-	fence *fence // nil: nobody else can lead
-}
-
-type nodeSchedd interface {
-	nodes.Schedd
-	SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error
-}
-
-func (s workflowSchedd) SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error {
-	if s.fence != nil {
-		if err := s.fence.check(); err != nil {
-			return err
-		}
-	}
-	return s.nodeSchedd.SetMaxJobs(ctx, id, t, cluster, n)
-}
 
 // nodeStore holds the output of workflows. It is not that of HTCJobs, which may have the same names.
 func (o Options) nodeStore() output.Store {
@@ -78,7 +54,7 @@ func (d *daemon) newWorkflows(l *loop, common reconciler.Common) (err error) {
 		Common: common, Output: d.o.nodeStore(),
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows(d.jobs, d.counts.StatusWritten),
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
-		Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),
+		Schedd: l.asked.Answering, Keeper: l.controller.Keeper(),
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
 		JobSecrets: l.jobSecrets, Uploads: l.uploads, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(common.Site.Inputs.Registries), Registries: artifact.NewPusher(common.Site.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,

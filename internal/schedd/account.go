@@ -12,10 +12,37 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Account returns the Owner that the schedd assigns to jobs of this identity. Only the schedd knows it: its map files
-// derive it from the name in the ticket or the token. condor_ping asks with the same handshake that begins a
-// submission.
-func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
+// Permission is what a schedd is asked to be allowed.
+type Permission string
+
+// The permissions.
+const (
+	Reading Permission = "READ"
+	Writing Permission = "WRITE"
+)
+
+// Ping asks the schedd the smallest possible question, a handshake; a nil error means that it answers. For Writing it
+// returns the Owner that the schedd assigns to jobs of this identity. Only the schedd knows it: its map files derive it
+// from the name in the ticket or the token. The handshake is the one that begins a submission.
+func (c *Client) Ping(ctx context.Context, id Identity, p Permission) (account string, err error) {
+	if p == Writing {
+		return c.account(ctx, id)
+	}
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "-long", "READ")...)
+	return "", c.notFound(ctx, id, args, c.ofToken(ctx, id, err))
+}
+
+// answers reports whether the schedd answers.
+func (c *Client) answers(ctx context.Context, id Identity) bool {
+	_, err := c.Ping(ctx, id, Reading)
+	return err == nil
+}
+
+func (c *Client) account(ctx context.Context, id Identity) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return "", err
@@ -42,16 +69,6 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 // answerTime is how long a working schedd may take to answer: another client that stalls during a submission blocks it
 // for 20 s (measured).
 const answerTime = 25 * time.Second
-
-// Answers asks the schedd the smallest possible question, a handshake; a nil error means that it answers.
-func (c *Client) Answers(ctx context.Context, id Identity) error {
-	args, err := c.target(ctx, id)
-	if err != nil {
-		return err
-	}
-	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "-long", "READ")...)
-	return c.notFound(ctx, id, args, c.ofToken(ctx, id, err))
-}
 
 // ping runs condor_ping, which reports errors on standard output.
 func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {

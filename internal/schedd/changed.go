@@ -10,9 +10,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
-// Period is the time in which jobs have changed that Changed asks about. It is given by two clocks, so that no single
-// step of either hides a change: one that the schedd dates before From, because its clock was set back, is recent by
-// Age, and one that seems older than Age, because the clock was set forward, is after From.
+// Period is the time in which jobs have changed that Query.Changed asks about. It is given by two clocks, so that no
+// single step of either hides a change: one that the schedd dates before From, because its clock was set back, is
+// recent by Age, and one that seems older than Age, because the clock was set forward, is after From.
 type Period struct {
 	From int64         // by the schedd's clock (Job.ServerTime), in Unix seconds
 	Age  time.Duration // until now, by the caller's clock
@@ -24,23 +24,13 @@ var ErrTooMany = errors.New("more jobs have changed than one answer may hold")
 
 // Constraint matches the jobs whose state may have changed in the period. A shadow that suspends or continues its job
 // changes JobStatus alone, so suspended jobs always match. A time that is no number matches as well.
-func (p Period) Constraint() string {
-	return fmt.Sprintf("(EnteredCurrentStatus < %d && EnteredCurrentStatus < time() - %d && JobStatus < %d) =!= true",
-		p.From, int64(p.Age/time.Second)+1, condor.TransferringOutput)
-}
-
-// Changed is Queue for jobs whose state may have changed in a period, or ErrTooMany.
-func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn condor.JobFunc) error {
-	return c.changed(ctx, id, question{constraint: constraint}, p, fn)
-}
-
-// ChangedNodes is Changed for the nodes of DAGs: the Node of each job is set.
-func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn condor.JobFunc) error {
-	return c.changed(ctx, id, question{constraint: constraint, nodes: true}, p, fn)
+func (p Period) Constraint() condor.Constraint {
+	return condor.Constraint(fmt.Sprintf("(EnteredCurrentStatus < %d && EnteredCurrentStatus < time() - %d && JobStatus < %d) =!= true",
+		p.From, int64(p.Age/time.Second)+1, condor.TransferringOutput))
 }
 
 func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn condor.JobFunc) error {
-	q.constraint = both(p.Constraint(), q.constraint)
+	q.Where = both(p.Constraint(), q.Where)
 	q.limits, q.most = []string{"-limit", strconv.Itoa(p.Most + 1)}, p.Most+1
 	seen := 0
 	return c.queue(ctx, id, q, func(j condor.Job) error {

@@ -126,15 +126,19 @@ func TestCommandLines(t *testing.T) {
 		want string
 	}{
 		"submit": {func() error { _, err := client.Submit(t.Context(), Identity{}, dir); return err }, "-name schedd.test -pool pool.test -spool -terse job.sub in " + dir},
-		"queue":  {func() error { return client.Queue(t.Context(), Identity{}, "A == 1", none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + Projection + " -constraint A == 1 in /"},
+		"queue":  {func() error { return client.Query(t.Context(), Identity{}, Query{Where: "A == 1"}, none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + Projection + " -constraint A == 1 in /"},
 		"history": {func() error {
-			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{Limit: 2, ScanLimit: 3, Since: "4.5"}, none)
+			return client.Query(t.Context(), Identity{}, Query{Where: "A == 1", Left: &HistoryBounds{Limit: 2, ScanLimit: 3, Since: "4.5"}}, none)
 		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
-		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
+		"remove": {func() error {
+			return failed(client.Change(t.Context(), Identity{}, Remove{Where: "A == 1", Reason: " because\nof it "}))
+		}, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
 		"hold": {func() error {
-			return client.HoldIdle(t.Context(), Identity{}, PoolConstraint("grid", "a", "b"), "no reason")
+			return failed(client.Change(t.Context(), Identity{}, HoldIdle{Where: PoolConstraint("grid", "a", "b"), Reason: "no reason"}))
 		}, `-name schedd.test -pool pool.test -constraint (JobStatus == 1 || JobUniverse == 7 && JobStatus == 2 || HTCJobFactory =!= undefined && ProcId =?= undefined && (JobMaterializePaused ?: 0) == 0) && (HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"a","b"})) -reason no reason -subcode 7284 in /`},
-		"release": {func() error { return client.ReleaseHeld(t.Context(), Identity{}, "A || B", "done") },
+		"release": {func() error {
+			return failed(client.Change(t.Context(), Identity{}, ReleaseHeld{Where: "A || B", Reason: "done"}))
+		},
 			`-name schedd.test -pool pool.test -constraint (JobStatus == 5 && HoldReasonCode =?= 1 && HoldReasonSubCode =?= 7284 || HTCJobFactory =!= undefined && ProcId =?= undefined && substr(JobMaterializePauseReason, 0, 14) == "htcd: HTCPool ") && (A || B) -reason done in /`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +157,7 @@ func TestToolsSeeNothingOfOurEnvironment(t *testing.T) {
 	t.Setenv("KRB5CCNAME", "FILE:/root/other")
 	log := filepath.Join(t.TempDir(), "log")
 	client := tools(t, long, map[string]string{"condor_rm": "env >" + log})
-	require.NoError(t, client.Remove(t.Context(), Identity{CCache: "/dev/shm/cc"}, "true", ""))
+	require.NoError(t, failed(client.Change(t.Context(), Identity{CCache: "/dev/shm/cc"}, Remove{Where: "true"})))
 	got, err := os.ReadFile(log)
 	require.NoError(t, err)
 	var names []string
@@ -200,7 +204,7 @@ func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
 		"none": {Identity{}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent", "_condor_SCITOKENS_FILE=/nonexistent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, client.Remove(t.Context(), c.id, "true", ""))
+			require.NoError(t, failed(client.Change(t.Context(), c.id, Remove{Where: "true"})))
 			env, err := os.ReadFile(log)
 			require.NoError(t, err)
 			var shown []string
@@ -236,7 +240,7 @@ func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_q": c.queue, "condor_ping": c.ping})
-			err := client.Queue(t.Context(), c.id, "true", func(condor.Job) error { return nil })
+			err := client.Query(t.Context(), c.id, Query{Where: "true"}, func(condor.Job) error { return nil })
 			require.Equal(t, c.kind, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 		})
@@ -258,12 +262,7 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": fmt.Sprintf(shows, c.debugged)})
-			err := client.Queue(
-				t.Context(),
-				Identity{SciToken: "/t", Claims: "its claims"},
-				"true",
-				func(condor.Job) error { return nil },
-			)
+			err := client.Query(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, Query{Where: "true"}, func(condor.Job) error { return nil })
 			require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 			require.ErrorContains(t, err, "AUTHENTICATE:1004:Failed")
@@ -278,12 +277,7 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 				"condor_ping": `[ "$2 $3" = "-type COLLECTOR" ] || { echo "Server has rejected our token!" >&2; exit 1; }`,
 			},
 		)
-		err := client.Queue(
-			t.Context(),
-			Identity{SciToken: "/t", Claims: "its claims"},
-			"true",
-			func(condor.Job) error { return nil },
-		)
+		err := client.Query(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, Query{Where: "true"}, func(condor.Job) error { return nil })
 		require.ErrorContains(t, err, "the schedd does not accept this token")
 	})
 }
@@ -318,7 +312,7 @@ func TestACommandIsKilledWithItsChildrenAtItsDeadline(t *testing.T) {
 	for deadline := 300 * time.Millisecond; ; deadline *= 2 {
 		require.NoError(t, os.WriteFile(pids, nil, 0o600))
 		client := tools(t, deadline, map[string]string{"condor_q": fmt.Sprintf(hang, pids)})
-		err := client.Queue(t.Context(), Identity{}, "", func(condor.Job) error { return nil })
+		err := client.Query(t.Context(), Identity{}, Query{}, func(condor.Job) error { return nil })
 		require.Equal(t, condor.Timeout, condor.KindOf(err))
 		require.ErrorContains(t, err, fmt.Sprintf("condor_q: no answer within %s; it was killed", deadline))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -355,7 +349,7 @@ func TestACommandIsKilledWhenItsCallerGivesUp(t *testing.T) {
 func TestAChildThatLeftItsGroupDoesNotOutlastTheDeadline(t *testing.T) {
 	client := tools(t, 300*time.Millisecond, map[string]string{"condor_q": `setsid sleep 30 & printf '[\n'`})
 	start := time.Now()
-	err := client.Queue(t.Context(), Identity{}, "", func(condor.Job) error { return nil })
+	err := client.Query(t.Context(), Identity{}, Query{}, func(condor.Job) error { return nil })
 	require.Error(t, err)
 	require.Less(t, time.Since(start), 15*time.Second)
 }
@@ -388,12 +382,12 @@ func TestWhatAToolSaysIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "the ␛[31mend␇")
 	require.NotContains(t, err.Error(), "\x1b")
 	require.Less(t, len(err.Error()), 3000)
-	require.ErrorContains(t, client.Remove(t.Context(), Identity{}, "x", ""), "an answer of more than")
+	require.ErrorContains(t, failed(client.Change(t.Context(), Identity{}, Remove{Where: "x"})), "an answer of more than")
 }
 
 func TestAToolThatIsNotThere(t *testing.T) {
 	client := New(Options{BinDir: t.TempDir(), Schedd: "s"})
-	err := client.Remove(t.Context(), Identity{}, "x", "")
+	err := failed(client.Change(t.Context(), Identity{}, Remove{Where: "x"}))
 	require.ErrorContains(t, err, "condor_rm: cannot be started")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.Equal(t, condor.Unknown, condor.KindOf(err))
@@ -453,3 +447,6 @@ const hostile = `case "$*" in
 *"ClusterId >= 1 && ClusterId <= 1 "*unparse*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2}]' ;;
 *) printf '[{"ClusterId":1,"ProcId":0,"JobStatus":2}\n'; echo "Failed to fetch ads" >&2; exit 1 ;;
 esac`
+
+// failed returns the error of a call whose other result does not matter.
+func failed[T any](_ T, err error) error { return err }

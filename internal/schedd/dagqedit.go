@@ -18,16 +18,20 @@ const restartHoldSubCode = 7285
 // (HTCONDOR-3584), and an older one writes there what it was started with. So it is started again, which DAGMan is made
 // for: what it has sent goes on meanwhile. dagman.sh gets the limit as its argument, and a newer DAGMan reads it in its
 // ad. This is edited while DAGMan is held, as one that begins writes there, too.
-func (c *Client) SetMaxJobs(ctx context.Context, id Identity, t condor.Tag, cluster, n int) error {
-	dag := fmt.Sprintf("ClusterId == %d && %s", cluster, t.Constraint())
-	running := fmt.Sprintf("JobStatus == %d && (%s)", condor.Running, dag)
+type SetMaxJobs struct {
+	Tag           condor.Tag
+	Cluster, Jobs int
+}
+
+func (s SetMaxJobs) by(ctx context.Context, c *Client, id Identity) (Outcome, error) {
+	dag := inCluster(s.Cluster).And(s.Tag.Constraint())
+	running := condor.Constraint(fmt.Sprintf("JobStatus == %d && (%s)", condor.Running, dag))
 	if _, err := c.change(ctx, id, "condor_hold", running, "-reason", "htcd: DAGMan is started again with another limit", "-subcode", fmt.Sprint(restartHoldSubCode)); err != nil {
-		return err
+		return Outcome{}, err
 	}
-	if _, err := c.edit(ctx, id, dag, "DAGMan_MaxJobs", fmt.Sprint(n), "Arguments", classad.Quote(fmt.Sprint(n))); err != nil {
-		return err
+	if _, err := c.edit(ctx, id, dag, "DAGMan_MaxJobs", fmt.Sprint(s.Jobs), "Arguments", classad.Quote(fmt.Sprint(s.Jobs))); err != nil {
+		return Outcome{}, err
 	}
-	held := fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag)
-	_, err := c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
-	return err
+	held := condor.Constraint(fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag))
+	return c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
 }

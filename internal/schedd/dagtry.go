@@ -26,15 +26,8 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 	}
 	if cluster.ID > 0 {
 		defer func() { // condor_rm has a deadline of its own
-			err = errors.Join(
-				err,
-				c.Remove(
-					context.WithoutCancel(ctx),
-					id,
-					fmt.Sprintf("ClusterId == %d", cluster.ID),
-					"htcd doctor has what it wanted",
-				),
-			)
+			_, failed := c.Change(context.WithoutCancel(ctx), id, Remove{inCluster(cluster.ID), "htcd doctor has what it wanted"})
+			err = errors.Join(err, failed)
 		}()
 	}
 	if condor.KindOf(err) == condor.Refused {
@@ -63,7 +56,7 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 // tried looks at the job of TryDAG.
 func (c *Client) tried(ctx context.Context, id Identity, cluster int) (ended bool, why string, err error) {
 	there, asked := false, false
-	err = c.Queue(ctx, id, fmt.Sprintf("ClusterId == %d", cluster), func(j condor.Job) error {
+	err = c.Query(ctx, id, Query{Where: inCluster(cluster)}, func(j condor.Job) error {
 		there = true
 		switch unable, is := j.Unable(); {
 		case is:

@@ -12,21 +12,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Factory is what the schedd has of one.
-type Factory struct {
-	Cluster int
-	Tag     condor.Tag
-	Node    condor.NodeTag // without a number: what it makes are nodes of a DAG
-	Owner   string
-	Next    int  // number of the job that it makes next: those before were made
-	All     int  // how many it makes in all
-	Open    bool // the launcher has let it make jobs
-	QDate   int64
-	Paused  string // why it makes no more jobs, though not all were made; empty: it goes on
-}
-
-// Factories calls fn for every matching factory in the schedd's queue.
-func (c *Client) Factories(ctx context.Context, id Identity, constraint string, fn func(Factory) error) error {
+// factories calls fn for every matching factory in the schedd's queue.
+func (c *Client) factories(ctx context.Context, id Identity, where condor.Constraint, fn condor.JobFunc) error {
+	if c.mirror != nil {
+		return fmt.Errorf("%w: it shows no factories", ErrMirror)
+	}
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
@@ -54,7 +44,7 @@ func (c *Client) Factories(ctx context.Context, id Identity, constraint string, 
 		"-attributes",
 		strings.Join(of, ","),
 		"-constraint",
-		constraint+" && "+condor.AttrMade+" =!= undefined",
+		string(where.And(condor.AttrMade+" =!= undefined")),
 	)
 	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
 		return classad.ReadJSON(r, func(ad classad.Ad) error {
@@ -73,29 +63,30 @@ const (
 	factoryRemoved = 3
 )
 
-func newFactory(ad classad.Ad) Factory {
-	var f Factory
+func newFactory(ad classad.Ad) condor.Job {
+	var j condor.Job
+	var f condor.Factory
 	mode, why := factoryGoesOn, ""
 	for _, a := range ad {
 		switch {
 		case strings.EqualFold(a.Name, "ClusterId"):
-			f.Cluster = integer(a.Value)
+			j.Cluster = integer(a.Value)
 		case strings.EqualFold(a.Name, "Owner"):
-			f.Owner = interned(a.Value)
+			j.Owner = interned(a.Value)
 		case strings.EqualFold(a.Name, "QDate"):
-			f.QDate = seconds(a.Value)
+			j.QDate = seconds(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrUID):
-			f.Tag.UID = interned(a.Value)
+			j.Tag.UID = interned(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrAttempt):
-			f.Tag.Attempt = integer(a.Value)
+			j.Tag.Attempt = integer(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrPool):
-			f.Tag.Pool = interned(a.Value)
+			j.Tag.Pool = interned(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrWorkflow):
-			f.Node.UID = interned(a.Value)
+			j.Node.UID = interned(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrDAG):
-			f.Node.DAG = integer(a.Value)
+			j.Node.DAG = integer(a.Value)
 		case strings.EqualFold(a.Name, condor.AttrMade):
-			f.All = integer(a.Value)
+			j.Made = integer(a.Value)
 		case strings.EqualFold(a.Name, "JobMaterializeNextProcId"):
 			f.Next = integer(a.Value)
 		case strings.EqualFold(a.Name, "JobMaterializeMaxIdle"):
@@ -107,7 +98,7 @@ func newFactory(ad classad.Ad) Factory {
 		}
 	}
 	switch {
-	case mode == factoryGoesOn || mode == factoryMadeAll || mode == factoryRemoved && f.Next >= f.All:
+	case mode == factoryGoesOn || mode == factoryMadeAll || mode == factoryRemoved && f.Next >= j.Made:
 	case mode == factoryRemoved:
 		f.Paused = "it was removed"
 	case why == "":
@@ -115,34 +106,46 @@ func newFactory(ad classad.Ad) Factory {
 	default:
 		f.Paused = why
 	}
-	return f
+	j.Factory = &f
+	return j
 }
 
 // SetParallelism changes how many jobs of a run's factory are there at a time, and how many of these wait for a slot at
 // most. It is no error if the factory has gone.
-func (c *Client) SetParallelism(ctx context.Context, id Identity, t condor.Tag, cluster, n, idle int) error {
-	_, err := c.editFactory(
-		ctx,
-		id,
-		t,
-		cluster,
-		"JobMaterializeLimit",
-		fmt.Sprint(n),
-		"JobMaterializeMaxIdle",
-		fmt.Sprint(idle),
-	)
-	return err
+type SetParallelism struct {
+	Tag        condor.Tag
+	Cluster    int
+	Jobs, Idle int
 }
 
-// StopMaking has a run's factory make no more jobs, also after a restart of the schedd, and returns how many it has
-// made. It returns false if the factory has gone.
-func (c *Client) StopMaking(ctx context.Context, id Identity, t condor.Tag, cluster int) (made int, there bool, err error) {
-	if there, err = c.editFactory(ctx, id, t, cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved)); err != nil ||
-		!there {
-		return 0, false, err
+func (s SetParallelism) by(ctx context.Context, c *Client, id Identity) (Outcome, error) {
+	there, err := c.editFactory(
+		ctx,
+		id,
+		s.Tag,
+		s.Cluster,
+		"JobMaterializeLimit",
+		fmt.Sprint(s.Jobs),
+		"JobMaterializeMaxIdle",
+		fmt.Sprint(s.Idle),
+	)
+	return Outcome{Found: there}, err
+}
+
+// StopMaking has a run's factory make no more jobs, also after a restart of the schedd. The outcome is how many it has
+// made; it is not found if it has gone.
+type StopMaking struct {
+	Tag     condor.Tag
+	Cluster int
+}
+
+func (s StopMaking) by(ctx context.Context, c *Client, id Identity) (Outcome, error) {
+	there, err := c.editFactory(ctx, id, s.Tag, s.Cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved))
+	if err != nil || !there {
+		return Outcome{}, err
 	}
-	f, there, err := c.factory(ctx, id, t, cluster)
-	return f.Next, there, err
+	f, there, err := c.factory(ctx, id, s.Tag, s.Cluster)
+	return Outcome{Found: there, Made: f.Next}, err
 }
 
 func (c *Client) factory(
@@ -150,9 +153,9 @@ func (c *Client) factory(
 	id Identity,
 	t condor.Tag,
 	cluster int,
-) (factory Factory, there bool, err error) {
-	err = c.Factories(ctx, id, condor.In(cluster, t.Constraint()), func(f Factory) error {
-		factory, there = f, true
+) (factory condor.Factory, there bool, err error) {
+	err = c.factories(ctx, id, t.Constraint().In(cluster), func(j condor.Job) error {
+		factory, there = *j.Factory, true
 		return nil
 	})
 	return factory, there, err

@@ -28,20 +28,19 @@ func TestWhatAFactorysAdSays(t *testing.T) {
 	}
 	require.Equal(
 		t,
-		Factory{
+		condor.Job{
 			Cluster: 7,
 			Tag:     condor.Tag{UID: "u", Attempt: 2, Pool: "grid"},
 			Node:    condor.NodeTag{UID: "w", DAG: 4},
 			Owner:   "robot",
-			Next:    3,
-			All:     20,
+			Made:    20,
 			QDate:   5,
-			Paused:  "why",
+			Factory: &condor.Factory{Next: 3, Paused: "why"},
 		},
 		newFactory(ad),
 	)
 	for mode, paused := range map[int64]string{-1: "why", 0: "", 1: "why", 2: "", 3: "it was removed"} {
 		ad[len(ad)-1].Value = classad.IntValue(mode)
-		require.Equal(t, paused, newFactory(ad).Paused, mode)
+		require.Equal(t, paused, newFactory(ad).Factory.Paused, mode)
 	}
 }

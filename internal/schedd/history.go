@@ -23,19 +23,6 @@ type HistoryBounds struct {
 	Enough func() bool
 }
 
-// History calls fn for every matching job that left the queue, for some perhaps twice, usually the last to leave first.
-// It ends without an error where the schedd's history ends: older jobs are rotated away (3 files of 20 MB by default),
-// and a remote query sees at most the newest 50,000. Errors are those of Queue.
-func (c *Client) History(
-	ctx context.Context,
-	id Identity,
-	constraint string,
-	b HistoryBounds,
-	fn condor.JobFunc,
-) error {
-	return c.history(ctx, id, question{constraint: constraint}, b, fn)
-}
-
 func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn condor.JobFunc) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -52,7 +39,7 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 	if err != nil || b.Enough() {
 		return err
 	}
-	q.constraint = both(q.constraint, "!("+small(reasons)+")")
+	q.Where = both(q.Where, "!("+small(reasons)+")")
 	return c.left(ctx, q, b, func(j condor.Job) error { return fn(unexplained(j)) })
 }
 
@@ -62,7 +49,7 @@ func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condo
 		return c.forwards(ctx, q, b, fn)
 	}
 	err := c.answer(ctx, q.backwards(b), fn)
-	if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || c.Answers(ctx, q.id) != nil || !c.short(ctx, q) {
+	if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || !c.answers(ctx, q.id) || !c.short(ctx, q) {
 		return err
 	}
 	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
@@ -78,7 +65,7 @@ const maxForwards = 40_000
 // short reports whether the complete history can be read from its beginning.
 func (c *Client) short(ctx context.Context, q question) bool {
 	n := 0
-	q.args, q.constraint = append(slices.Clone(q.args), "-forwards", "-json"), ""
+	q.args, q.Where = append(slices.Clone(q.args), "-forwards", "-json"), ""
 	err := c.ask(ctx, q.about("ClusterId,ProcId,JobStatus"), func(condor.Job) error { n++; return nil })
 	return err == nil && n < maxForwards
 }

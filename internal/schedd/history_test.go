@@ -38,13 +38,7 @@ func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 				map[string]string{"condor_history": fmt.Sprintf(slow, asked, c.length), "condor_ping": ""},
 			)
 			seen := func(b HistoryBounds) (clusters []int, err error) {
-				err = client.History(
-					t.Context(),
-					Identity{},
-					"",
-					b,
-					func(j condor.Job) error { clusters = append(clusters, j.Cluster); return nil },
-				)
+				err = client.Query(t.Context(), Identity{}, Query{Left: &b}, func(j condor.Job) error { clusters = append(clusters, j.Cluster); return nil })
 				return clusters, err
 			}
 			all, err := seen(HistoryBounds{Since: "2.0"})

@@ -14,8 +14,8 @@ func TestNoJobToHoldOrToReleaseIsNoError(t *testing.T) {
 		return fmt.Sprintf(`printf "\nCouldn't find/%s all jobs matching constraint (x)\n" >&2; exit 1`, verb)
 	}
 	client := tools(t, long, map[string]string{"condor_hold": last("hold"), "condor_release": last("release")})
-	require.NoError(t, client.HoldIdle(t.Context(), Identity{}, "x", "y"))
-	require.NoError(t, client.ReleaseHeld(t.Context(), Identity{}, "x", "y"))
+	require.NoError(t, failed(client.Change(t.Context(), Identity{}, HoldIdle{Where: "x", Reason: "y"})))
+	require.NoError(t, failed(client.Change(t.Context(), Identity{}, ReleaseHeld{Where: "x", Reason: "y"})))
 
 	client = tools(
 		t,
@@ -24,7 +24,7 @@ func TestNoJobToHoldOrToReleaseIsNoError(t *testing.T) {
 			"condor_hold": `echo "AUTHENTICATE:1003:Failed to authenticate with any method" >&2; ` + last("hold"),
 		},
 	)
-	require.Equal(t, condor.Credentials, condor.KindOf(client.HoldIdle(t.Context(), Identity{}, "x", "y")))
+	require.Equal(t, condor.Credentials, condor.KindOf(failed(client.Change(t.Context(), Identity{}, HoldIdle{Where: "x", Reason: "y"}))))
 }
 
 func TestOnlyOurHoldIsAPools(t *testing.T) {

@@ -25,8 +25,8 @@ type Mirror func(ctx context.Context, q Question) (io.ReadCloser, error)
 // ErrMirror is that of a question which a mirror has not answered, or not to its end.
 var ErrMirror = errors.New("the mirror has not answered")
 
-// From returns a client that asks a mirror what condor_q and condor_history are asked otherwise: Queue, Present,
-// Changed, History and their like. Its other methods are not to be used.
+// From returns a client whose Query asks a mirror what condor_q and condor_history are asked otherwise. Its other
+// methods are not to be used. The ads of factories, which are clusters' own, are not mirrored.
 func (c *Client) From(m Mirror) *Client { return &Client{o: c.o, mirror: m} }
 
 func (c *Client) askMirror(ctx context.Context, cmd command) error {

@@ -60,7 +60,7 @@ var (
 func (c *Client) census(ctx context.Context, q question) ([]condor.Job, error) {
 	var there []condor.Job
 	named, tag := identifying, condor.AttrUID+","+condor.AttrAttempt
-	if q.nodes {
+	if q.Nodes {
 		named, tag = nodeIdentifying, attributes(nodeTags)
 	}
 	err := c.ask(ctx, q.limited("ClusterId,ProcId,JobStatus,Owner,"+tag, small(named)), func(j condor.Job) error {
@@ -131,11 +131,11 @@ func (n *narrowing) within(ctx context.Context, there []condor.Job) error {
 }
 
 // span matches the jobs from the first to the last, and perhaps some more of their clusters.
-func span(jobs []condor.Job) string {
+func span(jobs []condor.Job) condor.Constraint {
 	first, last := jobs[0], jobs[len(jobs)-1]
 	s := fmt.Sprintf("ClusterId >= %d && ClusterId <= %d", first.Cluster, last.Cluster)
 	if first.Cluster == last.Cluster {
 		s += fmt.Sprintf(" && ProcId >= %d && ProcId <= %d", first.Proc, last.Proc)
 	}
-	return s
+	return condor.Constraint(s)
 }

@@ -30,7 +30,7 @@ func TestAScheddThatIsNotFoundIsNamedAndSoIsTheCollector(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := tools(t, long, map[string]string{"condor_ping": c.script}).Answers(t.Context(), Identity{})
+			_, err := tools(t, long, map[string]string{"condor_ping": c.script}).Ping(t.Context(), Identity{}, Reading)
 			require.ErrorContains(t, err, c.words)
 			require.Equal(t, condor.Unreachable, condor.KindOf(err))
 		})

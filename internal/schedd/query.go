@@ -17,21 +17,34 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
-// Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil
-// error is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than
-// ErrReasons ends the query and is returned as it is.
-func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn condor.JobFunc) error {
-	return c.queue(ctx, id, question{constraint: constraint}, fn)
+// Query says which jobs are asked about, whoever owns them: of those in the queue, unless it says otherwise.
+type Query struct {
+	Where condor.Constraint
+
+	Nodes    bool // they are nodes of DAGs: the Node of each is set. Nodes enter the history as soon as they have ended
+	Presence bool // only ID, Status and Owner of each are wanted
+	UIDs     bool // with Presence: the UID of the object of each, too, as Where allows no others
+
+	Changed   *Period        // only those whose state may have changed then, or ErrTooMany
+	Left      *HistoryBounds // those that have left the queue, for some perhaps twice, usually the last to leave first
+	Factories bool           // not the jobs, but what makes them: see condor.Job.Factory
 }
 
-// Present is Queue for a caller who only wants to know which jobs are there: ID, Status and Owner of each.
-func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn condor.JobFunc) error {
-	return c.queue(ctx, id, question{constraint: constraint, presence: true}, fn)
-}
-
-// PresentOf is Present for the jobs of these HTCJobs or HTCWorkflows, with the UID of each.
-func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn condor.JobFunc) error {
-	return c.queue(ctx, id, question{constraint: condor.UIDsConstraint(uids...), presence: true, uids: true}, fn)
+// Query calls fn for every job that a query is about. Only a nil error is an answer: what fn saw before an error proves
+// nothing about what it did not see. An error of fn other than ErrReasons ends the query and is returned as it is.
+//
+// The history ends without an error where the schedd's does: older jobs are rotated away (3 files of 20 MB by default),
+// and a remote query sees at most the newest 50,000.
+func (c *Client) Query(ctx context.Context, id Identity, q Query, fn condor.JobFunc) error {
+	switch {
+	case q.Factories:
+		return c.factories(ctx, id, q.Where, fn)
+	case q.Changed != nil:
+		return c.changed(ctx, id, question{Query: q}, *q.Changed, fn)
+	case q.Left != nil:
+		return c.history(ctx, id, question{Query: q}, *q.Left, fn)
+	}
+	return c.queue(ctx, id, question{Query: q}, fn)
 }
 
 func (c *Client) queue(ctx context.Context, id Identity, q question, fn condor.JobFunc) error {
@@ -152,13 +165,13 @@ func hash(v classad.Value) string {
 	return sum
 }
 
-// presence is what Present requests. The owner of a job can change none of it.
+// presence is what is requested with Query.Presence. The owner of a job can change none of it.
 var presence = map[string]func(*condor.Job, classad.Value){
 	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
 }
 
-// taggedPresence is what PresentOf requests. The owner of a job can change the UID, but the constraint allows only
-// those it names.
+// taggedPresence is what is requested with Query.UIDs. The owner of a job can change the UID, but the constraint allows
+// only those it names.
 var taggedPresence = withMore(presence, map[string]func(*condor.Job, classad.Value){condor.AttrUID: fields[condor.AttrUID]})
 
 // reasons are requested separately: see ErrReasons.

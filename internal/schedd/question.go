@@ -15,26 +15,23 @@ import (
 // question is a query by condor_q or condor_history.
 type question struct {
 	command
-	constraint string
-	limits     []string // -limit and the like: how many of the matching jobs
-	bounds     []string // -since: where to stop, whatever is requested
-	most       int      // limits and bounds for a mirror
-	since      string
-	nodes      bool // of DAGs, whose tag is another
-	reasons    bool // the jobs' reasons are requested with the rest
-	presence   bool // nothing is requested but what identifies a job, and its state
-	uids       bool // with presence: the UID of the jobs' object, too
+	Query
+	limits  []string // -limit and the like: how many of the matching jobs
+	bounds  []string // -since: where to stop, whatever is requested
+	most    int      // limits and bounds for a mirror
+	since   string
+	reasons bool // the jobs' reasons are requested with the rest
 }
 
 // explained asks for the reasons, too, and only about jobs that have no long one.
 func (q question) explained() question {
-	q.constraint = both(q.constraint, small(reasons))
+	q.Where = both(q.Where, small(reasons))
 	q.reasons = true
 	return q
 }
 
 // both joins two constraints, the first of which is evaluated first; either may be empty.
-func both(first, second string) string {
+func both(first, second condor.Constraint) condor.Constraint {
 	if first == "" || second == "" {
 		return first + second
 	}
@@ -45,11 +42,11 @@ func both(first, second string) string {
 func (q question) fields() map[string]func(*condor.Job, classad.Value) {
 	of := fields
 	switch {
-	case q.presence && q.uids:
+	case q.Presence && q.UIDs:
 		of = taggedPresence
-	case q.presence:
+	case q.Presence:
 		of = presence
-	case q.nodes:
+	case q.Nodes:
 		of = nodeFields
 	}
 	if q.reasons {
@@ -59,22 +56,24 @@ func (q question) fields() map[string]func(*condor.Job, classad.Value) {
 }
 
 // about returns the command line for some attributes of the jobs that match all constraints.
-func (q question) about(projection string, constraints ...string) command {
+func (q question) about(projection string, constraints ...condor.Constraint) command {
 	cmd := q.command
 	cmd.args = append(slices.Clone(cmd.args), "-attributes", projection)
-	constraints = slices.DeleteFunc(append([]string{q.constraint}, constraints...), func(c string) bool { return c == "" })
+	constraints = slices.DeleteFunc(append([]condor.Constraint{q.Where}, constraints...), func(c condor.Constraint) bool { return c == "" })
 	if len(constraints) > 1 {
 		for i, c := range constraints {
 			constraints[i] = "(" + c + ")"
 		}
 	}
+	where := ""
 	if len(constraints) > 0 {
-		cmd.args = append(cmd.args, "-constraint", strings.Join(constraints, " && "))
+		where = string(constraints[0].And(constraints[1:]...))
+		cmd.args = append(cmd.args, "-constraint", where)
 	}
 	cmd.args = append(cmd.args, q.bounds...)
 	cmd.asked = Question{
 		Left:       cmd.name == "condor_history",
-		Constraint: strings.Join(constraints, " && "),
+		Constraint: where,
 		Attributes: projection,
 		Since:      q.since,
 	}
@@ -82,7 +81,7 @@ func (q question) about(projection string, constraints ...string) command {
 }
 
 // limited is like about, with the question's limit on the number of jobs.
-func (q question) limited(projection string, constraints ...string) command {
+func (q question) limited(projection string, constraints ...condor.Constraint) command {
 	cmd := q.about(projection, constraints...)
 	cmd.args = append(cmd.args, q.limits...)
 	cmd.asked.Limit = q.most
@@ -139,11 +138,8 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn co
 		clusters, procs, states = append(clusters, j.cluster), append(procs, j.proc), append(states, int(j.status))
 	}
 	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
-	these := strings.Join(
-		[]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)},
-		" && ",
-	)
-	q.constraint = both(these, q.constraint)
+	these := anyOf("JobStatus", states).And(anyOf("ClusterId", clusters), anyOf("ProcId", procs))
+	q.Where = both(these, q.Where)
 	why := q.explained()
 	err := c.ask(ctx, why.about(attributes(why.fields())), func(j condor.Job) error {
 		if !left[numberOf(j)] {
@@ -179,9 +175,9 @@ func unexplained(j condor.Job) condor.Job {
 // anyOf matches jobs whose attribute is one of the numbers. The schedd compares a job with one number of a list after
 // the other, so long ones are searched by halves: of 98,000 nodes of a DAG, each a cluster of its own, a plain list of
 // 4,000 took 30 s (HTCondor 23.9).
-func anyOf(attribute string, numbers []int) string {
+func anyOf(attribute string, numbers []int) condor.Constraint {
 	slices.Sort(numbers)
-	return among(attribute, slices.Compact(numbers))
+	return condor.Constraint(among(attribute, slices.Compact(numbers)))
 }
 
 func among(attribute string, numbers []int) string {
@@ -213,13 +209,13 @@ const shortList = 32
 
 // small matches jobs none of whose attributes has a long text, be it a string or an expression. It costs the schedd a
 // few microseconds per job.
-func small[T any](of map[string]T) string {
+func small[T any](of map[string]T) condor.Constraint {
 	var all []string
 	for name := range of {
 		all = append(all, "(size(unparse("+name+")) > "+strconv.Itoa(condor.MaxText)+") =!= true")
 	}
 	slices.Sort(all)
-	return strings.Join(all, " && ")
+	return condor.Constraint(strings.Join(all, " && "))
 }
 
 // jobNumber is a job's number at its schedd.

@@ -17,7 +17,7 @@ import (
 func TestQueueReadsJobs(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": "cat <<'EOF'\n" + twoJobs + "EOF"})
 	var jobs []condor.Job
-	require.NoError(t, client.Queue(t.Context(), Identity{}, "", func(j condor.Job) error { jobs = append(jobs, j); return nil }))
+	require.NoError(t, client.Query(t.Context(), Identity{}, Query{}, func(j condor.Job) error { jobs = append(jobs, j); return nil }))
 	no, three := false, 3
 	require.Equal(t, []condor.Job{
 		{
@@ -56,7 +56,7 @@ func TestQueueAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_q": c.script})
-			err := client.Queue(t.Context(), Identity{}, "", func(condor.Job) error { return c.fn })
+			err := client.Query(t.Context(), Identity{}, Query{}, func(condor.Job) error { return c.fn })
 			if c.words == "" {
 				require.NoError(t, err)
 				return
@@ -88,7 +88,7 @@ func TestRemoveOfNothingIsNoError(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_rm": c.script})
 			counted := map[string]error{}
 			client.o.Ran = func(command string, _ time.Duration, err error) { counted[command] = err }
-			err := client.Remove(t.Context(), Identity{}, "x", "y")
+			err := failed(client.Change(t.Context(), Identity{}, Remove{Where: "x", Reason: "y"}))
 			require.Equal(t, c.ok, err == nil, "%v", err)
 			require.Equal(t, c.ok, counted["condor_rm"] == nil, "what the metrics count as an error")
 			require.Equal(t, c.kind, condor.KindOf(err))
@@ -104,7 +104,7 @@ func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {
 	var jobs []condor.Job
 	require.NoError(
 		t,
-		client.Queue(t.Context(), Identity{}, "A", func(j condor.Job) error { jobs = append(jobs, j); return nil }),
+		client.Query(t.Context(), Identity{}, Query{Where: "A"}, func(j condor.Job) error { jobs = append(jobs, j); return nil }),
 	)
 	require.Len(t, jobs, 3, "each once")
 	require.Equal(t, condor.Job{Cluster: 1, Status: condor.Running}, jobs[0])
@@ -122,7 +122,7 @@ func TestReasonsAreAskedForWhereTheyAreNeeded(t *testing.T) {
 *) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5},{"ClusterId":1,"ProcId":3,"JobStatus":5}]' ;;
 esac`})
 	said := map[int]string{} // proc 2 has a long reason, proc 3 leaves the queue between the questions
-	require.NoError(t, client.Queue(t.Context(), Identity{}, "A", func(j condor.Job) error {
+	require.NoError(t, client.Query(t.Context(), Identity{}, Query{Where: "A"}, func(j condor.Job) error {
 		if j.Held() && !j.Reasoned {
 			return ErrReasons
 		}
@@ -133,14 +133,14 @@ esac`})
 }
 
 func TestLongListsOfNumbersAreSearchedByHalves(t *testing.T) {
-	require.Equal(t, "A == 7", anyOf("A", []int{7, 7}))
-	require.Equal(t, "A >= 1 && A <= 3", anyOf("A", []int{3, 1, 2}))
-	require.Equal(t, "member(A, {1,3,9})", anyOf("A", []int{9, 3, 1}))
+	require.EqualValues(t, "A == 7", anyOf("A", []int{7, 7}))
+	require.EqualValues(t, "A >= 1 && A <= 3", anyOf("A", []int{3, 1, 2}))
+	require.EqualValues(t, "member(A, {1,3,9})", anyOf("A", []int{9, 3, 1}))
 	numbers := []int{40, 41, 99}
 	for i := range 40 {
 		numbers = append(numbers, i)
 	}
-	require.Equal(
+	require.EqualValues(
 		t,
 		"(A <= 20 ? A >= 0 && A <= 20 : member(A, {21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,99}))",
 		anyOf("A", numbers),

@@ -100,7 +100,7 @@ func (c *Client) list(ctx context.Context, id Identity, procs Procs) (string, er
 		args,
 		"-allusers",
 		"-constraint",
-		procs.Constraint(),
+		string(procs.Constraint()),
 		"-af",
 		"ifThenElse(isString("+attrSpooled+"), "+attrSpooled+`, "")`,
 	)

@@ -27,7 +27,7 @@ const (
 )
 
 // Waiting matches every completed job, sent by any htcd, that has not been released.
-var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", condor.Tagged, condor.Completed, condor.AttrFetched)
+var Waiting = condor.Constraint(fmt.Sprintf("%s && JobStatus == %d && %s =!= true", condor.Tagged, condor.Completed, condor.AttrFetched))
 
 // Procs are jobs of one cluster.
 type Procs struct {
@@ -43,17 +43,14 @@ type Procs struct {
 }
 
 // Constraint matches those that have completed, or whose nodes are asked for. A range costs the schedd two comparisons.
-func (p Procs) Constraint() string {
-	var numbers []string
+func (p Procs) Constraint() condor.Constraint {
+	var numbers []condor.Constraint
 	for i := 0; i < len(p.Numbers); {
 		last := i
 		for last+1 < len(p.Numbers) && p.Numbers[last+1] == p.Numbers[last]+1 {
 			last++
 		}
-		numbers = append(
-			numbers,
-			fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", submit.NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]),
-		)
+		numbers = append(numbers, condor.Numbers(p.Own, p.Numbers[i], p.Numbers[last]))
 		i = last + 1
 	}
 	ended := fmt.Sprintf("JobStatus == %d", condor.Completed)
@@ -63,13 +60,12 @@ func (p Procs) Constraint() string {
 	case p.DAG:
 		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, condor.Removed)
 	}
-	return fmt.Sprintf(
-		"ClusterId == %d && %s && %s && (%s)",
-		p.Cluster,
-		p.Tag.Constraint(),
-		ended,
-		strings.Join(numbers, " || "),
-	)
+	return inCluster(p.Cluster).And(p.Tag.Constraint(), condor.Constraint(ended), condor.Or(numbers...))
+}
+
+// inCluster matches the jobs of a cluster, whoever sent them.
+func inCluster(cluster int) condor.Constraint {
+	return condor.Constraint(fmt.Sprintf("ClusterId == %d", cluster))
 }
 
 // NodesBrought returns the directory, in that of a Transfer, in which the directories of a DAG's nodes are, by their
@@ -135,7 +131,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 // HTCondor's tool writes into the directory that the job's ad names, initially the one it was sent from. So the ads are
 // edited, all at once: no directory needs to exist before.
 func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir string) error {
-	into := "strcat(" + classad.Quote(dir+"/") + ", " + submit.NumberAttribute(procs.Own) + ")"
+	into := "strcat(" + classad.Quote(dir+"/") + ", " + condor.NumberAttribute(procs.Own) + ")"
 	mark := classad.Quote(dir)
 	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
 	if procs.DAG {
@@ -196,22 +192,25 @@ var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)
 // Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for
 // this, but not for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an
 // error if there are none; found is false then, and for jobs of another account.
-func (c *Client) Release(ctx context.Context, id Identity, procs Procs) (found bool, err error) {
-	if procs.Factory {
-		return c.remove(ctx, id, procs.Constraint(), "htcd: its output has been fetched")
+type Release struct{ Procs }
+
+func (r Release) by(ctx context.Context, c *Client, id Identity) (o Outcome, err error) {
+	if r.Factory {
+		return c.Change(ctx, id, Remove{r.Constraint(), "htcd: its output has been fetched"})
 	}
-	return c.edit(ctx, id, procs.Constraint(), condor.AttrFetched, "true")
+	o.Found, err = c.edit(ctx, id, r.Constraint(), condor.AttrFetched, "true")
+	return o, err
 }
 
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit
 // reports the same for none and for jobs of another account, and also when the schedd dies in between: then it does not
 // answer the second time.
-func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs ...string) (found bool, err error) {
+func (c *Client) edit(ctx context.Context, id Identity, where condor.Constraint, pairs ...string) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	args = append(append(args, "-constraint", constraint), pairs...)
+	args = append(append(args, "-constraint", string(where)), pairs...)
 	for range 2 {
 		var out bytes.Buffer
 		err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})

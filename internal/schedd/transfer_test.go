@@ -24,7 +24,7 @@ func TestProcsAreNamedInRanges(t *testing.T) {
 		"with gaps":       {[]int{0, 2, 3, 9}, "(ProcId >= 0 && ProcId <= 0 || ProcId >= 2 && ProcId <= 3 || ProcId >= 9 && ProcId <= 9)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.Constraint())
+			require.EqualValues(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.Constraint())
 		})
 	}
 }
@@ -101,17 +101,17 @@ func TestRelease(t *testing.T) {
 		long,
 		map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`},
 	)
-	found, err := client.Release(t.Context(), Identity{}, procs)
+	o, err := client.Change(t.Context(), Identity{}, Release{Procs: procs})
 	require.NoError(t, err)
-	require.True(t, found)
+	require.True(t, o.Found)
 	client = tools(
 		t,
 		long,
 		map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`},
 	)
-	found, err = client.Release(t.Context(), Identity{}, procs)
+	o, err = client.Change(t.Context(), Identity{}, Release{Procs: procs})
 	require.NoError(t, err, "it has left already")
-	require.False(t, found)
+	require.False(t, o.Found)
 	client = tools(
 		t,
 		long,
@@ -119,7 +119,7 @@ func TestRelease(t *testing.T) {
 			"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`,
 		},
 	)
-	_, err = client.Release(t.Context(), Identity{}, procs)
+	_, err = client.Change(t.Context(), Identity{}, Release{Procs: procs})
 	require.Equal(t, condor.Credentials, condor.KindOf(err))
 
 	dead := filepath.Join(t.TempDir(), "dead")
@@ -131,7 +131,7 @@ func TestRelease(t *testing.T) {
 touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`,
 		},
 	)
-	_, err = client.Release(t.Context(), Identity{}, procs)
+	_, err = client.Change(t.Context(), Identity{}, Release{Procs: procs})
 	require.Equal(t, condor.Unreachable, condor.KindOf(err), "the schedd died while it was asked")
 }
 
@@ -142,9 +142,9 @@ func TestJobsOfAFactoryAreReleasedByTheirRemoval(t *testing.T) {
 		`echo "Couldn't find/remove all jobs matching constraint (x)" >&2; exit 1`: false, // of another account, too
 	} {
 		client := tools(t, long, map[string]string{"condor_rm": answer})
-		found, err := client.Release(t.Context(), Identity{}, procs)
+		o, err := client.Change(t.Context(), Identity{}, Release{Procs: procs})
 		require.NoError(t, err)
-		require.Equal(t, there, found, answer)
+		require.Equal(t, there, o.Found, answer)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
 	note := `echo "$(basename "$0") $*" >>` + said
 	client := tools(t, long, map[string]string{"condor_hold": note, "condor_qedit": note, "condor_release": note})
-	require.NoError(t, client.SetMaxJobs(t.Context(), Identity{}, condor.Tag{UID: "u", Attempt: 1}, 7, 12))
+	require.NoError(t, failed(client.Change(t.Context(), Identity{}, SetMaxJobs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Jobs: 12})))
 	text, err := os.ReadFile(said)
 	require.NoError(t, err)
 	lines := strings.Split(string(text), "\n")

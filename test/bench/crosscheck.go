@@ -152,7 +152,7 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 		"-attributes",
 		schedd.Projection,
 		"-constraint",
-		condor.ClusterConstraint(clusters...),
+		string(condor.ClusterConstraint(clusters...)),
 	}
 	if id := strings.Fields(newest); len(id) == 2 {
 		args = append(args, "-since", id[0]+"."+id[1])

@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
@@ -134,7 +135,7 @@ func (b *bench) submit() condor.Cluster {
 }
 
 func (b *bench) remove() {
-	require.NoError(b.t, b.Remove(context.WithoutCancel(b.t.Context()), b.id, b.d.Tag.Constraint(), "the test is over"))
+	require.NoError(b.t, scheddtest.Err(b.Change(context.WithoutCancel(b.t.Context()), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "the test is over"})))
 }
 
 func (b *bench) send() (condor.Cluster, error) {
@@ -158,7 +159,7 @@ func stage(dir string, d submit.Description) error {
 func (b *bench) jobs() []condor.Job {
 	b.t.Helper()
 	var jobs []condor.Job
-	require.NoError(b.t, b.Queue(b.t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
+	require.NoError(b.t, b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint()}, func(j condor.Job) error {
 		jobs = append(jobs, j)
 		return nil
 	}))

@@ -49,7 +49,7 @@ func TestAToolThatAnAdTakesAllMemoryOfEndsInWords(t *testing.T) {
 	ask := func(expression string) error {
 		out.Reset()
 		return tool.Run(t.Context(), tool.Command{
-			Name: "condor_q", Args: []string{"-allusers", "-constraint", b.d.Tag.Constraint(), "-af", expression},
+			Name: "condor_q", Args: []string{"-allusers", "-constraint", string(b.d.Tag.Constraint()), "-af", expression},
 			Env: []string{
 				"CONDOR_CONFIG=" + b.options().CondorConfig,
 				"KRB5_CONFIG=" + b.options().Krb5Config,

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
@@ -21,7 +22,7 @@ func (b *bench) changed(p schedd.Period) (states map[int]condor.JobStatus, clock
 		p.Most = 10
 	}
 	states = map[int]condor.JobStatus{}
-	require.NoError(b.t, b.Changed(b.t.Context(), b.id, b.d.Tag.Constraint(), p, func(j condor.Job) error {
+	require.NoError(b.t, b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Changed: &p}, func(j condor.Job) error {
 		states[j.Proc], clock = j.Status, j.ServerTime
 		return nil
 	}))
@@ -34,7 +35,7 @@ func (b *bench) do(program, which string, more ...string) {
 	cmd := exec.CommandContext(
 		b.t.Context(),
 		program,
-		append([]string{"-constraint", b.d.Tag.Constraint() + " && " + which}, more...)...)
+		append([]string{"-constraint", string(b.d.Tag.Constraint()) + " && " + which}, more...)...)
 	cmd.Env = append(
 		os.Environ(),
 		"CONDOR_CONFIG="+b.options().CondorConfig,
@@ -85,13 +86,7 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 
 	require.ErrorIs(
 		t,
-		b.Changed(
-			t.Context(),
-			b.id,
-			b.d.Tag.Constraint(),
-			schedd.Period{Age: time.Hour, Most: 2},
-			func(condor.Job) error { return nil },
-		),
+		b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Changed: &schedd.Period{Age: time.Hour, Most: 2}}, func(condor.Job) error { return nil }),
 		schedd.ErrTooMany,
 	)
 	require.NotZero(t, cluster.ID)
@@ -124,7 +119,7 @@ func TestManyJobsSayWhyTheyAreHeld(t *testing.T) {
 	b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 	b.do("condor_hold", "ProcId % 2 == 0") // so that no two numbers follow each other
 	reasons := map[int]string{}
-	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
+	require.NoError(t, b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint()}, func(j condor.Job) error {
 		if j.Held() && !j.Reasoned {
 			return schedd.ErrReasons
 		}
@@ -146,19 +141,14 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	var there []condor.Job
 	require.NoError(
 		t,
-		b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error { there = append(there, j); return nil }),
+		b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Presence: true}, func(j condor.Job) error { there = append(there, j); return nil }),
 	)
 	require.Len(t, there, 3)
 	require.Contains(t, there, condor.Job{Cluster: cluster.ID, Proc: 2, Status: condor.Idle, Owner: "robot"})
 	there = nil
 	require.NoError(
 		t,
-		b.PresentOf(
-			t.Context(),
-			b.id,
-			[]string{"another", b.d.Tag.UID},
-			func(j condor.Job) error { there = append(there, j); return nil },
-		),
+		b.Query(t.Context(), b.id, schedd.Query{Where: condor.UIDsConstraint([]string{"another", b.d.Tag.UID}...), Presence: true, UIDs: true}, func(j condor.Job) error { there = append(there, j); return nil }),
 	)
 	require.Len(t, there, 3)
 	require.Contains(
@@ -168,7 +158,7 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	)
 	require.NoError(
 		t,
-		b.Remove(t.Context(), b.id, "("+b.d.Tag.Constraint()+") && JobStatus =!= 1", "none"),
+		scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: "(" + b.d.Tag.Constraint() + ") && JobStatus =!= 1", Reason: "none"})),
 		"nothing is to be removed",
 	)
 }
@@ -194,11 +184,11 @@ func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 		b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 		uids = append(uids, b.d.Tag.UID)
 	}
-	require.NoError(t, mine.Remove(t.Context(), mine.id, condor.UIDsConstraint(uids...), "both are deleted"))
+	require.NoError(t, scheddtest.Err(mine.Change(t.Context(), mine.id, schedd.Remove{Where: condor.UIDsConstraint(uids...), Reason: "both are deleted"})))
 	left := map[string]condor.JobStatus{}
 	require.NoError(
 		t,
-		mine.PresentOf(t.Context(), mine.id, uids, func(j condor.Job) error { left[j.Tag.UID] = j.Status; return nil }),
+		mine.Query(t.Context(), mine.id, schedd.Query{Where: condor.UIDsConstraint(uids...), Presence: true, UIDs: true}, func(j condor.Job) error { left[j.Tag.UID] = j.Status; return nil }),
 	)
 	require.Equal(t, condor.Idle, left[uids[0]])
 	require.NotEqual(t, condor.Idle, left[uids[1]])
@@ -212,7 +202,7 @@ func TestReasonsAreFitToBeShown(t *testing.T) {
 	b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 	b.do("condor_hold", "true", "-reason", "\x1b]0;owned\a disk \u202efull \xff\xfe")
 	said := ""
-	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j condor.Job) error {
+	require.NoError(t, b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint()}, func(j condor.Job) error {
 		if !j.Reasoned {
 			return schedd.ErrReasons
 		}

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
@@ -57,8 +58,8 @@ func (g *graph) submit() {
 	require.Equal(g.t, 1, g.cluster.Procs)
 	g.t.Cleanup(func() {
 		ctx := context.WithoutCancel(g.t.Context())
-		require.NoError(g.t, g.Remove(ctx, g.id, g.dag.Tag.Constraint(), "the test is over"))
-		_, err := g.Release(ctx, g.id, g.procs())
+		require.NoError(g.t, scheddtest.Err(g.Change(ctx, g.id, schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"})))
+		_, err := g.Change(ctx, g.id, schedd.Release{Procs: g.procs()})
 		require.NoError(g.t, err)
 	})
 }
@@ -87,8 +88,8 @@ func (g *graph) nodes() map[int]condor.Job {
 		all[j.Node.Number] = j
 		return nil
 	}
-	require.NoError(g.t, g.QueueNodes(g.t.Context(), g.id, g.dag.Tag.NodesConstraint(), add))
-	require.NoError(g.t, g.HistoryNodes(g.t.Context(), g.id, g.dag.Tag.NodesConstraint(), schedd.HistoryBounds{}, add))
+	require.NoError(g.t, g.Query(g.t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, add))
+	require.NoError(g.t, g.Query(g.t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true, Left: &schedd.HistoryBounds{}}, add))
 	return all
 }
 
@@ -196,9 +197,9 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(3), "events.root"), "it was pulled")
 	require.FileExists(t, filepath.Join(dir, submit.DAGDir(3), condor.Stdout))
 
-	found, err := g.Release(t.Context(), g.id, g.procs())
+	o, err := g.Change(t.Context(), g.id, schedd.Release{Procs: g.procs()})
 	require.NoError(t, err)
-	require.True(t, found)
+	require.True(t, o.Found)
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 
@@ -310,7 +311,7 @@ func TestAStepsNodesAreThrottled(t *testing.T) {
 	most, others := 0, 0
 	require.Eventually(t, func() bool {
 		n, m := 0, 0
-		require.NoError(t, g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(j condor.Job) error {
+		require.NoError(t, g.Query(t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, func(j condor.Job) error {
 			if j.Node.Number < 4 && !j.Done() {
 				n++
 			} else if j.Node.Number >= 4 {
@@ -357,12 +358,12 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 		require.NoDirExists(t, filepath.Join(dir, schedd.NodesBrought(some), fmt.Sprint(n)))
 	}
 
-	require.NoError(t, g.Remove(t.Context(), g.id, condor.In(g.cluster.ID, g.dag.Tag.Constraint()), "enough"))
+	require.NoError(t, scheddtest.Err(g.Change(t.Context(), g.id, schedd.Remove{Where: g.dag.Tag.Constraint().In(g.cluster.ID), Reason: "enough"})))
 	require.Eventually(t, func() bool {
 		left := 0
 		require.NoError(
 			t,
-			g.QueueNodes(t.Context(), g.id, g.dag.Tag.NodesConstraint(), func(condor.Job) error { left++; return nil }),
+			g.Query(t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, func(condor.Job) error { left++; return nil }),
 		)
 		return left == 0
 	}, patience, 200*time.Millisecond)
@@ -375,9 +376,9 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 	}
 	require.Equal(t, "done\n", read(t, g.fetch(), submit.DAGDir(0), "result"))
 	require.Len(t, g.received(), 1)
-	found, err := g.Release(t.Context(), g.id, g.procs())
+	o, err := g.Change(t.Context(), g.id, schedd.Release{Procs: g.procs()})
 	require.NoError(t, err)
-	require.True(t, found)
+	require.True(t, o.Found)
 	require.Eventually(t, func() bool { return len(g.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 
@@ -398,7 +399,7 @@ func TestADAGIsGivenFilesOfAnEarlierOne(t *testing.T) {
 	g.cluster, err = g.Submit(t.Context(), g.id, dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, g.Remove(context.WithoutCancel(t.Context()), g.id, g.dag.Tag.Constraint(), "the test is over"))
+		require.NoError(t, scheddtest.Err(g.Change(context.WithoutCancel(t.Context()), g.id, schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"})))
 	})
 	g.ended(0)
 	require.Equal(t, "A B C", strings.Join(strings.Fields(read(t, g.fetch(), submit.DAGDir(0), "all")), " "))

@@ -18,7 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -63,7 +63,7 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 		Started:  f.dags.Started,
 		Whole:    10 * time.Minute,
 		Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
-			account, err := g.Account(ctx, g.id)
+			account, err := g.Ping(ctx, g.id, schedd.Writing)
 			return []string{account}, err
 		},
 	}
@@ -272,12 +272,7 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 	})
 	require.NoError(
 		t,
-		g.Remove(
-			t.Context(),
-			g.id,
-			condor.In(g.cluster.ID, g.dag.Tag.Constraint()),
-			crosscheck.RemoveReason(crosscheck.StopSuspended),
-		),
+		scheddtest.Err(g.Change(t.Context(), g.id, schedd.Remove{Where: g.dag.Tag.Constraint().In(g.cluster.ID), Reason: crosscheck.RemoveReason(crosscheck.StopSuspended)})),
 	)
 	require.Eventually(t, func() bool {
 		f.ahead.Add(int64(crosscheck.LostAfter))

@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	idtoken "htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/target/credential"
 	"htc.cern.ch/htcd/test/lab/parts"
@@ -65,7 +66,7 @@ func TestWhoComesWithATokenIsServedAsWhoseItIs(t *testing.T) {
 func served(t *testing.T, text string) {
 	b := newBench(t)
 	b.show(text)
-	account, err := b.Account(t.Context(), b.id)
+	account, err := b.Ping(t.Context(), b.id, schedd.Writing)
 	require.NoError(t, err)
 	require.Equal(t, "alice", account)
 	b.d.Source = "echo mine"
@@ -85,10 +86,10 @@ func served(t *testing.T, text string) {
 	written, err := os.ReadFile(filepath.Join(out, condor.Stdout))
 	require.NoError(t, err)
 	require.Equal(t, "mine\n", string(written))
-	found, err := b.Release(t.Context(), b.id, procs)
+	o, err := b.Change(t.Context(), b.id, schedd.Release{Procs: procs})
 	require.NoError(t, err)
-	require.True(t, found)
-	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "enough"))
+	require.True(t, o.Found)
+	require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "enough"})))
 	require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 
@@ -122,13 +123,15 @@ func refused(t *testing.T, text, says string) {
 	none := func(condor.Job) error { return nil }
 	procs := schedd.Procs{Tag: b.d.Tag, Cluster: 1, Numbers: []int{0}}
 	for command, call := range map[string]func() error{
-		"submit":   func() error { _, err := b.send(); return err },
-		"queue":    func() error { return b.Queue(t.Context(), b.id, "false", none) },
-		"history":  func() error { return b.History(t.Context(), b.id, "false", schedd.HistoryBounds{Limit: 1}, none) },
-		"remove":   func() error { return b.Remove(t.Context(), b.id, "false", "") },
-		"release":  func() error { _, err := b.Release(t.Context(), b.id, procs); return err },
+		"submit": func() error { _, err := b.send(); return err },
+		"queue":  func() error { return b.Query(t.Context(), b.id, schedd.Query{Where: "false"}, none) },
+		"history": func() error {
+			return b.Query(t.Context(), b.id, schedd.Query{Where: "false", Left: &schedd.HistoryBounds{Limit: 1}}, none)
+		},
+		"remove":   func() error { return scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: "false"})) },
+		"release":  func() error { _, err := b.Change(t.Context(), b.id, schedd.Release{Procs: procs}); return err },
 		"transfer": func() error { return b.Transfer(t.Context(), b.id, procs, t.TempDir()) },
-		"account":  func() error { _, err := b.Account(t.Context(), b.id); return err },
+		"account":  func() error { _, err := b.Ping(t.Context(), b.id, schedd.Writing); return err },
 	} {
 		err := call()
 		require.Equal(t, condor.Credentials, condor.KindOf(err), "%s: %v", command, err)
@@ -171,10 +174,10 @@ func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	require.NoError(t, err, "%s", said)
 	require.Contains(t, string(said), "alice@", "it would be taken")
 
-	_, err = b.Account(t.Context(), schedd.Identity{})
+	_, err = b.Ping(t.Context(), schedd.Identity{}, schedd.Writing)
 	require.Error(t, err)
 	b.show(forged(parts.Domain, "POOL"))
-	_, err = b.Account(t.Context(), b.id)
+	_, err = b.Ping(t.Context(), b.id, schedd.Writing)
 	require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 }
 
@@ -199,7 +202,7 @@ func TestASciTokenIsShownOnlyToAServerThatIsTrusted(t *testing.T) {
 			o.CondorConfig = filepath.Join(t.TempDir(), "client.conf")
 			require.NoError(t, os.WriteFile(o.CondorConfig, append(usual, c.config...), 0o600))
 			b.Client = schedd.New(o)
-			_, err := b.Account(t.Context(), b.id)
+			_, err := b.Ping(t.Context(), b.id, schedd.Writing)
 			require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.says)
 		})
@@ -210,7 +213,7 @@ func TestWhatASciTokenDoesNotGrantIsDenied(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.show(made(t, "reading"))
-	require.NoError(t, b.Queue(t.Context(), b.id, "false", func(condor.Job) error { return nil }))
+	require.NoError(t, b.Query(t.Context(), b.id, schedd.Query{Where: "false"}, func(condor.Job) error { return nil }))
 	for _, name := range []string{"reading", "scopeless"} {
 		b.show(made(t, name))
 		_, err := b.send()
@@ -256,6 +259,6 @@ func TestNoSciTokenOfTheMachineRidesAlong(t *testing.T) {
 	o := b.options()
 	o.CondorConfig, o.Pool = config, ""
 	b.Client = schedd.New(o)
-	_, err = b.Account(t.Context(), schedd.Identity{})
+	_, err = b.Ping(t.Context(), schedd.Identity{}, schedd.Writing)
 	require.Error(t, err)
 }

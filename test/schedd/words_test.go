@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestKindsOfHTCondorsOwnWords(t *testing.T) {
@@ -38,26 +39,28 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 		}, condor.Unreachable},
 		"a schedd nobody knows, asked": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
-			return b.Queue(b.t.Context(), b.id, "", none)
+			return b.Query(b.t.Context(), b.id, schedd.Query{}, none)
 		}, condor.Unreachable},
 		"a schedd nobody knows, asked for its history": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
-			return b.History(b.t.Context(), b.id, "", schedd.HistoryBounds{}, none)
+			return b.Query(b.t.Context(), b.id, schedd.Query{Left: &schedd.HistoryBounds{}}, none)
 		}, condor.Unreachable},
 		"a schedd nobody knows, told to remove": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
-			return b.Remove(b.t.Context(), b.id, "false", "")
+			return scheddtest.Err(b.Change(b.t.Context(), b.id, schedd.Remove{Where: "false"}))
 		}, condor.Unreachable},
 		"no collector": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Pool: "127.0.0.1:1"})
-			return b.Queue(b.t.Context(), b.id, "", none)
+			return b.Query(b.t.Context(), b.id, schedd.Query{}, none)
 		}, condor.Unreachable},
 		"no ticket, where the collector wants one too": {func(b *bench) error {
 			b.id = schedd.Identity{}
 			_, err := b.send()
 			return err
 		}, condor.Unreachable},
-		"a constraint that is none": {func(b *bench) error { return b.Remove(b.t.Context(), b.id, "(((", "") }, condor.Unknown},
+		"a constraint that is none": {func(b *bench) error {
+			return scheddtest.Err(b.Change(b.t.Context(), b.id, schedd.Remove{Where: "((("}))
+		}, condor.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -70,10 +73,10 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "nothing there"))
-	require.NoError(t, b.Answers(t.Context(), b.id))
+	require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "nothing there"})))
+	require.NoError(t, scheddtest.Err(b.Ping(t.Context(), b.id, schedd.Reading)))
 	b.elsewhere(schedd.Options{Schedd: "nowhere"})
-	require.Equal(t, condor.Unreachable, condor.KindOf(b.Answers(t.Context(), b.id)))
+	require.Equal(t, condor.Unreachable, condor.KindOf(scheddtest.Err(b.Ping(t.Context(), b.id, schedd.Reading))))
 	b = newBench(t)
 	name, err := b.ScheddName(t.Context(), b.id)
 	require.NoError(t, err)

@@ -106,10 +106,10 @@ func reachable(htcondor *schedd.Client, id *schedd.Identity) Check {
 				"set --schedd, or correct --schedd-command or --condor-config",
 			}
 		}
-		if err := htcondor.Answers(ctx, *id); err != nil {
+		if _, err := htcondor.Ping(ctx, *id, schedd.Reading); err != nil {
 			return "", scheddTrouble("", err)
 		}
-		if err := htcondor.Queue(ctx, *id, "false", func(condor.Job) error { return nil }); err != nil {
+		if err := htcondor.Query(ctx, *id, schedd.Query{Where: condor.None}, func(condor.Job) error { return nil }); err != nil {
 			return "", scheddTrouble("schedd "+name+": ", err)
 		}
 		return "condor_q is answered by " + name, nil
@@ -119,7 +119,7 @@ func reachable(htcondor *schedd.Client, id *schedd.Identity) Check {
 // writes asks whether a submission would be accepted, and as which user.
 func writes(htcondor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "authorisation", Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
-		account, err := htcondor.Account(ctx, *id)
+		account, err := htcondor.Ping(ctx, *id, schedd.Writing)
 		if err != nil {
 			if condor.KindOf(err) == condor.Unknown {
 				return "", &Trouble{err.Error(), notLetIn}

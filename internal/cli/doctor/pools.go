@@ -37,7 +37,7 @@ func pools(client rest.Interface, htcondor *schedd.Client, rules pool.Rules, id 
 		for _, p := range list.Items {
 			var away []string
 			for _, name := range (pool.Pool{Name: p.Name, Spec: p.Spec}).Schedds() {
-				if err := htcondor.Answers(ctx, id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name})); err != nil {
+				if _, err := htcondor.Ping(ctx, id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name}), schedd.Reading); err != nil {
 					away = append(away, fmt.Sprintf("schedd %s: %v", name, err))
 				}
 			}

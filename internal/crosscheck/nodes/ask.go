@@ -8,7 +8,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every
@@ -34,19 +33,19 @@ type size struct {
 }
 
 // questions returns the constraints of the questions about all open nodes of one part, to be asked one after another.
-func questions(runs []ledger.Run, sizes map[key]size) (constraints []string) {
+func questions(runs []ledger.Run, sizes map[key]size) (constraints []condor.Constraint) {
 	these, of := constraint(runs), sizes[keyOf(runs[0])]
 	if len(runs) > 1 || of.open <= nodesAtOnce {
-		return []string{these}
+		return []condor.Constraint{these}
 	}
 	for from := 0; from < of.total; from += nodesAtOnce {
-		constraints = append(constraints, these+" && "+submit.NodeRange(from, from+nodesAtOnce))
+		constraints = append(constraints, these.And(condor.NodeRange(from, from+nodesAtOnce)))
 	}
 	return constraints
 }
 
 // constraint matches the nodes of these DAGs, and perhaps of others of the same workflows.
-func constraint(runs []ledger.Run) string {
+func constraint(runs []ledger.Run) condor.Constraint {
 	if len(runs) == 1 {
 		return condor.Tag{UID: runs[0].UID, Attempt: runs[0].Attempt}.NodesConstraint()
 	}
@@ -54,18 +53,18 @@ func constraint(runs []ledger.Run) string {
 	for i, run := range runs {
 		uids[i] = run.UID
 	}
-	return submit.NodesConstraint(uids...)
+	return condor.NodesConstraint(uids...)
 }
 
 // askQueue has the queue's answers heard.
 func (c *Checker) askQueue(
 	ctx context.Context,
 	id schedd.Identity,
-	questions []string,
+	questions []condor.Constraint,
 	hear condor.JobFunc,
 ) error {
 	for _, question := range questions {
-		if err := c.Schedd.QueueNodes(ctx, id, question, hear); err != nil {
+		if err := c.Schedd.Query(ctx, id, schedd.Query{Where: question, Nodes: true}, hear); err != nil {
 			return fmt.Errorf("cross-check queue: %w", err)
 		}
 	}
@@ -98,7 +97,8 @@ func (c *Checker) askHistory(
 		return nil
 	}
 	bound.Enough = all.seen
-	if err := c.Schedd.HistoryNodes(ctx, id, constraint(unseen), bound, hear); err != nil {
+	left := schedd.Query{Where: constraint(unseen), Nodes: true, Left: &bound}
+	if err := c.Schedd.Query(ctx, id, left, hear); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
 	}
 	return nil

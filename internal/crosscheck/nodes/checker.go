@@ -15,25 +15,6 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Schedd is the part of HTCondor that a Checker asks.
-type Schedd interface {
-	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
-	ChangedNodes(
-		ctx context.Context,
-		id schedd.Identity,
-		constraint string,
-		p schedd.Period,
-		fn condor.JobFunc,
-	) error
-	HistoryNodes(
-		ctx context.Context,
-		id schedd.Identity,
-		constraint string,
-		b schedd.HistoryBounds,
-		fn condor.JobFunc,
-	) error
-}
-
 // Observer receives the results of checks. Its methods are called by several goroutines.
 type Observer interface {
 	// Passed: a pass over the nodes of a target has ended.
@@ -53,7 +34,7 @@ type Observer interface {
 // Checker compares nodes with HTCondor. Set its fields before its first use.
 type Checker struct {
 	Ledger crosscheck.Ledger
-	Schedd Schedd
+	Schedd crosscheck.Schedd
 	// As returns the identity, with its endpoint, used to ask about a target's nodes.
 	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	// Accounts returns the Owners that the jobs of a target may have.
@@ -84,7 +65,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 func (c *Checker) crosscheck(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
-		newest, err := crosscheck.NewestHistory(ctx, id, c.Schedd.HistoryNodes)
+		newest, err := crosscheck.NewestHistory(ctx, id, c.Schedd, true)
 		if err != nil {
 			return err
 		}
@@ -238,7 +219,7 @@ func (c *Checker) checkPart(
 	ctx context.Context,
 	id schedd.Identity,
 	runs []ledger.Run,
-	questions []string,
+	questions []condor.Constraint,
 	l *look,
 ) (answered bool, err error) {
 	at := c.Now()

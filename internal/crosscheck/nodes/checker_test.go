@@ -244,17 +244,11 @@ type listening struct {
 	asked func(schedd.HistoryBounds)
 }
 
-func (l listening) HistoryNodes(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
-) error {
-	if b.Limit == 0 {
-		l.asked(b)
+func (l listening) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	if b := q.Left; b != nil && b.Limit == 0 {
+		l.asked(*b)
 	}
-	return l.Schedd.HistoryNodes(ctx, id, constraint, b, fn)
+	return l.Schedd.Query(ctx, id, q, fn)
 }
 
 func TestNobodyElsesJobIsANode(t *testing.T) {
@@ -427,12 +421,7 @@ func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
 	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
 	require.NoError(
 		t,
-		w.schedd.Remove(
-			t.Context(),
-			schedd.Identity{},
-			"ClusterId == 92",
-			"removed because OtherJobRemoveRequirements fired",
-		),
+		scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId == 92", Reason: "removed because OtherJobRemoveRequirements fired"})),
 	)
 	w.crosscheck()
 	require.Equal(t, crosscheck.StopDeadline, w.nodes("u1")[0].Reason)
@@ -470,7 +459,7 @@ func TestANodeWhoseEndTheScheddForgotEndedAsDAGManSays(t *testing.T) {
 			}
 			before := w.states("u1")
 			w.schedd.Edit(92, 0, func(j *condor.Job) { j.ExitBySignal, j.ExitCode = new(false), tt.exit })
-			require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, "ClusterId == 92", why))
+			require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId == 92", Reason: why})))
 			w.crosscheck()
 			require.Equal(t, before, w.states("u1"), "as long as the end of DAGMan is not known")
 			w.ends("u1", tt.code)

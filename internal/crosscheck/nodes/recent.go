@@ -10,7 +10,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -57,12 +56,12 @@ func (c *Checker) checkRecent(
 	if err != nil {
 		return false, err
 	}
-	these := submit.NodesTagged
+	these := condor.NodesTagged
 	if len(runs) <= crosscheck.MaxNamed {
 		these = constraint(runs)
 	}
 	err = c.hearAll(ctx, all, true, at, l, func(hear condor.JobFunc) error {
-		return c.Schedd.ChangedNodes(ctx, id, these, l.Period, hear)
+		return c.Schedd.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Changed: &l.Period}, hear)
 	})
 	if err != nil {
 		return false, fmt.Errorf("cross-check queue: %w", err)
@@ -71,7 +70,7 @@ func (c *Checker) checkRecent(
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.Period.Most + 1, Enough: never}
 		err := c.hearAll(ctx, all, false, at, l, func(hear condor.JobFunc) error {
-			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
+			return c.Schedd.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Left: &bounds}, hear)
 		})
 		if err != nil {
 			return false, fmt.Errorf("cross-check history: %w", err)
@@ -110,7 +109,7 @@ func (c *Checker) askNamed(
 	case len(clusters) > maxNamedNodes:
 		return schedd.ErrTooMany
 	}
-	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, all.hearer(true, at)); err != nil || !l.History {
+	if err := c.askQueue(ctx, id, []condor.Constraint{schedd.NodesNamed(clusters)}, all.hearer(true, at)); err != nil || !l.History {
 		return err
 	}
 	since := l.since

@@ -189,7 +189,7 @@ func (w *pair) event() {
 	case 12: // somebody removes it
 		require.NoError(
 			w.t,
-			w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprint("ClusterId == ", cluster), "via condor_rm"),
+			scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.OneJob(cluster, 0), Reason: "via condor_rm"})),
 		)
 	case 13:
 		w.state(cluster, condor.Running)
@@ -217,8 +217,7 @@ func (w *pair) event() {
 			})
 		})
 	case 19: // DAGMan ends: what it had in the queue is removed
-		require.NoError(w.t, w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprintf("HTCWorkflowUID == %q", uid),
-			"removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed"))
+		require.NoError(w.t, scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.NodesConstraint(uid), Reason: "removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed"})))
 		w.ended[uid] = true
 		end := w.rand.IntN(3) - 1
 		w.both(func(one *world) { one.ends(uid, end) })

@@ -66,7 +66,7 @@ func (c *Checker) reconcilePart(
 	ctx context.Context,
 	id schedd.Identity,
 	runs []ledger.Run,
-	questions []string,
+	questions []condor.Constraint,
 	l *look,
 	dry bool,
 	found func(crosscheck.Difference),

@@ -42,10 +42,12 @@ type slow struct {
 	began, letGo chan struct{}
 }
 
-func (s slow) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	s.began <- struct{}{}
-	<-s.letGo
-	return s.Schedd.Remove(ctx, id, constraint, reason)
+func (s slow) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
+	if _, is := c.(schedd.Remove); is {
+		s.began <- struct{}{}
+		<-s.letGo
+	}
+	return s.Schedd.Change(ctx, id, c)
 }
 
 func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {

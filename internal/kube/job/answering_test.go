@@ -46,11 +46,11 @@ func TestADeadlineOfOneUsersCommandIsNobodyElsesOutage(t *testing.T) {
 // collector refuses them.
 type strict struct{ *scheddtest.Schedd }
 
-func (s strict) Answers(ctx context.Context, id schedd.Identity) error {
-	if id.CCache != scheddtest.Robot {
-		return errUnreachable
+func (s strict) Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (string, error) {
+	if p == schedd.Reading && id.CCache != scheddtest.Robot {
+		return "", errUnreachable
 	}
-	return s.Schedd.Answers(ctx, id)
+	return s.Schedd.Ping(ctx, id, p)
 }
 
 func (s strict) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -14,7 +13,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -26,9 +24,8 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	for unwanted.Len() > 0 {
 		named := firstRanges(unwanted, mostRanges)
 		// The ad of the jobs' factory has no ProcId.
-		constraint := condor.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && ProcId =!= undefined && (%s)",
-			site.Tag(job, run.Attempt).Constraint(), condor.Completed, among(named, submit.NumberAttribute(run.Sent != ""))))
-		err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled)
+		these := site.Tag(job, run.Attempt).Constraint().NotIn(condor.Completed).And(condor.Numbered, among(named, run.Sent != ""))
+		err := c.sender.Remove(ctx, backend.TargetOf(run), these.In(run.Cluster), crosscheck.ReasonCancelled)
 		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {
 			// Said here, because another cross-check may be the one that records their ends.
 			c.Events.Normal(
@@ -80,11 +77,11 @@ func firstRanges(set procset.Set, most int) procset.Set {
 	return procset.Of(numbers)
 }
 
-// among returns an expression that is true of these numbers.
-func among(numbers procset.Set, attribute string) string {
-	var ranges []string
+// among matches the jobs with these numbers; own is as for condor.NumberAttribute.
+func among(numbers procset.Set, own bool) condor.Constraint {
+	var ranges []condor.Constraint
 	for first, last := range numbers.Ranges() {
-		ranges = append(ranges, fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", attribute, first, last))
+		ranges = append(ranges, condor.Numbers(own, first, last))
 	}
-	return strings.Join(ranges, " || ")
+	return condor.Or(ranges...)
 }

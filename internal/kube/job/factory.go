@@ -43,9 +43,9 @@ func (c *Controller) launched(
 	if err != nil {
 		return f, err
 	}
-	factory := schedd.Factory{}
-	err = c.sender.Schedd.Factories(ctx, id, tag.Constraint(), func(found schedd.Factory) error {
-		if found.Owner == launcher.Owner && found.Open {
+	factory := condor.Job{}
+	err = c.sender.Schedd.Query(ctx, id, schedd.Query{Where: tag.Constraint(), Factories: true}, func(found condor.Job) error {
+		if found.Owner == launcher.Owner && found.Factory.Open {
 			factory = found
 		}
 		return nil
@@ -56,7 +56,7 @@ func (c *Controller) launched(
 	why, unable := launcher.Unable()
 	switch {
 	case factory.Cluster > 0:
-		f.Cluster, f.QDate, f.Launcher = condor.Cluster{ID: factory.Cluster, Procs: factory.All}, factory.QDate, nil
+		f.Cluster, f.QDate, f.Launcher = condor.Cluster{ID: factory.Cluster, Procs: factory.Made}, factory.QDate, nil
 		f.Pool = factory.Tag.Pool // the launcher has none
 		return f, nil
 	case unable:
@@ -91,9 +91,10 @@ func (c *Controller) launched(
 // has gone, or that these credentials may not stop, is left to the removal and to the cross-check.
 func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
-	made, there := 0, false
+	stop := schedd.StopMaking{Tag: condor.Tag{UID: run.UID, Attempt: run.Attempt}, Cluster: run.Cluster}
+	var stopped schedd.Outcome
 	for _, id := range senders {
-		if made, there, err = c.sender.Schedd.StopMaking(ctx, id, condor.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster); err == nil {
+		if stopped, err = c.sender.Schedd.Change(ctx, id, stop); err == nil {
 			break
 		}
 	}
@@ -104,16 +105,16 @@ func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run l
 		return fmt.Errorf("have HTCondor make no more jobs of attempt %d: %w", run.Attempt, err)
 	}
 	cancelled, _ := lifecycle.Cancels(job, &run)
-	if !there {
+	if !stopped.Found {
 		return nil
 	}
 	rows, err := placesUpTo(run, cancelled)
 	if err != nil {
 		return err
 	}
-	stopped := crosscheck.Unmade(run.Stop, c.Now())
-	return c.endUnmade(ctx, run, made, rows, stopped, func(tx *ledger.Tx) error {
-		return tx.EndApart(run, cancelled, stopped, crosscheck.UnmadeCancelled(c.Now()))
+	as := crosscheck.Unmade(run.Stop, c.Now())
+	return c.endUnmade(ctx, run, stopped.Made, rows, as, func(tx *ledger.Tx) error {
+		return tx.EndApart(run, cancelled, as, crosscheck.UnmadeCancelled(c.Now()))
 	})
 }
 
@@ -159,10 +160,13 @@ func (c *Controller) endUnmade(
 // pace tells HTCondor what spec.parallelism, or what the pool leaves, has become.
 func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
 	run, now := *s.Run, s.Parallelism()
-	tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
+	set := schedd.SetParallelism{
+		Tag: condor.Tag{UID: run.UID, Attempt: run.Attempt}, Cluster: run.Cluster, Jobs: now.Open, Idle: now.Idle,
+	}
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	for _, id := range senders {
-		err = errors.Join(err, c.sender.Schedd.SetParallelism(ctx, id, tag, run.Cluster, now.Open, now.Idle))
+		_, failed := c.sender.Schedd.Change(ctx, id, set)
+		err = errors.Join(err, failed)
 	}
 	if err != nil {
 		return fmt.Errorf(

@@ -126,7 +126,7 @@ func TestACallbackIsNotEnoughToFetch(t *testing.T) {
 func TestWhereNoJobRanToItsEndThereIsNothingToFetch(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "enough"))
+	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"})))
 	w.crosscheck()
 	require.Equal(t, "True NothingToFetch: no job ran to its end", w.fetched("one"))
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))

@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/logspod"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 // newWorldWithPods returns a world whose htcd creates the Pods of spec.logsPod in a fake apiserver.
@@ -163,7 +164,7 @@ func TestWhereItIsNotTurnedOnTheUserIsTold(t *testing.T) {
 func TestAPodOfWhatLeftNoOutputSaysWhy(t *testing.T) {
 	w, _ := newWorldWithPods(t)
 	w.apply(htcjob("one", withLogsPod))
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "enough"))
+	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"})))
 	w.crosscheck()
 	_, text := w.left("one")
 	require.Contains(t, string(text.BinaryData["00000.err"]), "no output of job 1.0: ")

@@ -142,7 +142,7 @@ func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {
 		"a callback that HTCondor denies":     {func(w *world) { _ = w.callback("one", 0, 0); w.schedd.Complete(1, 0, 9) }, 0, 1, "ExitCode"},
 		"a callback that was too pessimistic": {func(w *world) { _ = w.callback("one", 0, 1); w.schedd.Complete(1, 0, 0) }, 1, 0, ""},
 		"a job removed with condor_rm": {func(w *world) {
-			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "via condor_rm")
+			_ = scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "via condor_rm"}))
 		}, 0, 1, "Removed"},
 	} {
 		t.Run(name, func(t *testing.T) {

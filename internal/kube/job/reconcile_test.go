@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -68,7 +69,7 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 		"a held job": {happens: func(w *world) { w.schedd.Hold(1, 0, 1, "via condor_hold (by user alice)") },
 			was: "Running", is: "Held", evidence: "condor_q: JobStatus 5 (Held), via condor_hold (by user alice) (hold code 1/0)", phase: v1alpha1.PhaseHeld},
 		"a removed job": {happens: func(w *world) {
-			_ = w.schedd.Remove(w.t.Context(), schedd.Identity{}, condor.UIDConstraint("uid-one"), "via condor_rm")
+			_ = scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "via condor_rm"}))
 		}, was: "Running", is: "Failed (Removed)", evidence: "condor_history: JobStatus 3 (Removed), via condor_rm (by user robot)", phase: v1alpha1.PhaseRemoved},
 		"a confirmed end that somebody's hand made another": {happens: func(w *world) {
 			w.schedd.Complete(1, 0, 0)

@@ -51,7 +51,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return err
 		}
 	}
-	constraint, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.Tries.Get(*run).Since
+	these, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.Tries.Get(*run).Since
 	if !chosen && !lost {
 		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.sender.LookAgainAfter(*run))
 		if err != nil {
@@ -62,9 +62,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	if lost {
-		constraint, places, since = condor.UIDConstraint(run.UID), c.places(job, p, t), ""
+		these, places, since = condor.UIDConstraint(run.UID), c.places(job, p, t), ""
 	}
-	all, err := c.sender.SearchAll(ctx, places, constraint, since)
+	all, err := c.sender.SearchAll(ctx, places, these, since)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}

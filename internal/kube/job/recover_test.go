@@ -178,9 +178,11 @@ type overtaken struct {
 	meanwhile func()
 }
 
-func (s overtaken) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	s.meanwhile()
-	return s.Schedd.Remove(ctx, id, constraint, reason)
+func (s overtaken) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
+	if _, is := c.(schedd.Remove); is {
+		s.meanwhile()
+	}
+	return s.Schedd.Change(ctx, id, c)
 }
 
 func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {

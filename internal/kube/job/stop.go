@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -15,7 +13,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -53,14 +50,9 @@ func (c *Controller) stop(
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	// It matches the factory of the jobs, too, whose ad has neither a status nor a number.
-	constraint := condor.In(
-		run.Cluster,
-		fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), condor.Completed),
-	)
+	these := site.Tag(job, run.Attempt).Constraint().NotIn(condor.Completed).In(run.Cluster)
 	if s.SparesRunning(run.Stop) {
-		for _, status := range []condor.JobStatus{condor.Running, condor.TransferringOutput, condor.Suspended} {
-			constraint += fmt.Sprintf(" && JobStatus =!= %d", status)
-		}
+		these = these.NotIn(condor.Running, condor.TransferringOutput, condor.Suspended)
 	}
 	if run.Factory > 0 && s.Counts.Waiting > 0 { // else all were made, or it has been told
 		if err := c.stopMaking(ctx, job, run); err != nil {
@@ -72,14 +64,9 @@ func (c *Controller) stop(
 		return fmt.Errorf("read what has ended: %w", err)
 	}
 	if len(spared) > 0 {
-		constraint += " && (ProcId =?= undefined || !member(" + submit.NumberAttribute(
-			run.Sent != "",
-		) + ", {" + strings.Join(
-			spared,
-			",",
-		) + "}))"
+		these = these.And(condor.NotNumbers(run.Sent != "", spared))
 	}
-	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
+	if err := c.sender.Remove(ctx, backend.TargetOf(run), these, crosscheck.RemoveReason(run.Stop)); err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
 	}
 	if _, err := c.checkRun(ctx, run.UID); err != nil {
@@ -116,8 +103,8 @@ const maxSpared = 1000
 
 // justEnded lists the procs whose callbacks arrived a moment ago. HTCondor shows them as running while it brings
 // back their output; they are left to end there, too.
-func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, error) {
-	var numbers []string
+func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]int, error) {
+	var numbers []int
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		numbers = nil
 		for _, status := range []ledger.Status{ledger.StatusSucceeded, ledger.StatusFailed} {
@@ -127,7 +114,7 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 			}
 			for _, p := range procs {
 				if c.Now().Sub(p.Changed) < crosscheck.Settling {
-					numbers = append(numbers, strconv.Itoa(p.Proc))
+					numbers = append(numbers, p.Proc)
 				}
 			}
 		}

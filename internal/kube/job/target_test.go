@@ -29,85 +29,24 @@ func (p *pools) Submit(ctx context.Context, id schedd.Identity, dir string) (con
 	return p.at[id.Endpoint].Submit(ctx, id, dir)
 }
 
-func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
-	return p.at[id.Endpoint].Queue(ctx, id, constraint, fn)
+func (p *pools) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	return p.at[id.Endpoint].Query(ctx, id, q, fn)
 }
 
-func (p *pools) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(condor.Job) error) error {
-	return p.at[id.Endpoint].Present(ctx, id, constraint, fn)
-}
-
-func (p *pools) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(condor.Job) error) error {
-	return p.at[id.Endpoint].PresentOf(ctx, id, uids, fn)
-}
-
-func (p *pools) Changed(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	period schedd.Period,
-	fn func(condor.Job) error,
-) error {
-	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
-}
-
-func (p *pools) Factories(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	fn func(schedd.Factory) error,
-) error {
-	return p.at[id.Endpoint].Factories(ctx, id, constraint, fn)
-}
-
-func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n, idle int) error {
-	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n, idle)
-}
-
-func (p *pools) StopMaking(ctx context.Context, id schedd.Identity, t condor.Tag, cluster int) (int, bool, error) {
-	return p.at[id.Endpoint].StopMaking(ctx, id, t, cluster)
+func (p *pools) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
+	return p.at[id.Endpoint].Change(ctx, id, c)
 }
 
 func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
 	return p.at[id.Endpoint].Daemon(ctx, id)
 }
 
-func (p *pools) History(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn func(condor.Job) error,
-) error {
-	return p.at[id.Endpoint].History(ctx, id, constraint, b, fn)
-}
-
-func (p *pools) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return p.at[id.Endpoint].Remove(ctx, id, constraint, reason)
-}
-
-func (p *pools) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return p.at[id.Endpoint].HoldIdle(ctx, id, constraint, reason)
-}
-
-func (p *pools) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return p.at[id.Endpoint].ReleaseHeld(ctx, id, constraint, reason)
-}
-
 func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
 	return p.at[id.Endpoint].Transfer(ctx, id, procs, dir)
 }
 
-func (p *pools) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (bool, error) {
-	return p.at[id.Endpoint].Release(ctx, id, procs)
-}
-
-func (p *pools) Account(ctx context.Context, id schedd.Identity) (string, error) {
-	return p.at[id.Endpoint].Account(ctx, id)
-}
-
-func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
-	return p.at[id.Endpoint].Answers(ctx, id)
+func (p *pools) Ping(ctx context.Context, id schedd.Identity, permission schedd.Permission) (string, error) {
+	return p.at[id.Endpoint].Ping(ctx, id, permission)
 }
 
 func (p *pools) TakesNodes(ctx context.Context, id schedd.Identity) error {

@@ -86,17 +86,11 @@ type bounded struct {
 	since *[]string
 }
 
-func (b bounded) History(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	h schedd.HistoryBounds,
-	fn func(condor.Job) error,
-) error {
-	if h.Limit == 0 {
+func (b bounded) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	if h := q.Left; h != nil && h.Limit == 0 {
 		*b.since = append(*b.since, h.Since)
 	}
-	return b.Schedd.History(ctx, id, constraint, h, fn)
+	return b.Schedd.Query(ctx, id, q, fn)
 }
 
 func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) {

@@ -38,10 +38,9 @@ type Jobs interface {
 
 // Schedds are HTCondor's, as backend.Answering has them.
 type Schedds interface {
-	HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error
-	ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error)
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
-	Answers(ctx context.Context, id schedd.Identity) error
+	Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (account string, err error)
 	Known() map[schedd.Endpoint]backend.Reachability
 }
 

@@ -163,13 +163,11 @@ func (c *Controller) run(ctx context.Context, e command, runs []ledger.Run) erro
 			uids[i] = run.UID
 		}
 		these := schedd.PoolConstraint(e.pool, uids...)
-		var err error
+		var what schedd.Change = schedd.ReleaseHeld{Where: these, Reason: schedd.PoolHold + e.pool + " is not suspended"}
 		if e.hold {
-			err = c.Schedds.HoldIdle(ctx, e.id, these, schedd.PoolHold+e.pool+" is suspended")
-		} else {
-			err = c.Schedds.ReleaseHeld(ctx, e.id, these, schedd.PoolHold+e.pool+" is not suspended")
+			what = schedd.HoldIdle{Where: these, Reason: schedd.PoolHold + e.pool + " is suspended"}
 		}
-		if err != nil {
+		if _, err := c.Schedds.Change(ctx, e.id, what); err != nil {
 			return err
 		}
 		for _, run := range some {

@@ -97,17 +97,18 @@ func (w *world) say(verb string, id schedd.Identity, constraint string) error {
 	return w.away[id.Endpoint.Schedd]
 }
 
-func (w *world) HoldIdle(_ context.Context, id schedd.Identity, constraint, _ string) error {
-	return w.say("hold", id, constraint)
-}
-
-func (w *world) ReleaseHeld(_ context.Context, id schedd.Identity, constraint, _ string) error {
-	return w.say("release", id, constraint)
+func (w *world) Change(_ context.Context, id schedd.Identity, c schedd.Change) (o schedd.Outcome, err error) {
+	if hold, is := c.(schedd.HoldIdle); is {
+		return o, w.say("hold", id, string(hold.Where))
+	}
+	return o, w.say("release", id, string(c.(schedd.ReleaseHeld).Where))
 }
 
 func (w *world) ScheddName(context.Context, schedd.Identity) (string, error) { return "usual", nil }
-func (w *world) Answers(context.Context, schedd.Identity) error              { return nil }
-func (w *world) Known() map[schedd.Endpoint]backend.Reachability             { return nil }
+func (w *world) Ping(context.Context, schedd.Identity, schedd.Permission) (string, error) {
+	return "", nil
+}
+func (w *world) Known() map[schedd.Endpoint]backend.Reachability { return nil }
 
 // accounts has one for each namespace; that of "broken" cannot be used.
 type accounts struct{}

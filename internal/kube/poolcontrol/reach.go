@@ -90,5 +90,5 @@ func (c *Controller) askOne(ctx context.Context, at schedd.Endpoint) {
 		}
 		id = id.At(at)
 	}
-	_ = c.Schedds.Answers(ctx, id)
+	_, _ = c.Schedds.Ping(ctx, id, schedd.Reading)
 }

@@ -113,7 +113,7 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 			since = "" // all of the history is read
 		}
 	}
-	constraint := condor.UIDsConstraint(uids...)
+	these := condor.UIDsConstraint(uids...)
 	hear := func(j condor.Job) error {
 		if j.Status == condor.Removed && !j.Reasoned {
 			return schedd.ErrReasons
@@ -125,10 +125,11 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 		}
 		return nil
 	}
-	if err := l.Schedd.Queue(ctx, id, constraint, hear); err != nil {
+	if err := l.Schedd.Query(ctx, id, schedd.Query{Where: these}, hear); err != nil {
 		return err
 	}
-	if err := l.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, hear); err != nil {
+	gone := schedd.Query{Where: these, Left: &schedd.HistoryBounds{Since: since}}
+	if err := l.Schedd.Query(ctx, id, gone, hear); err != nil {
 		return err
 	}
 	l.set(t, found)

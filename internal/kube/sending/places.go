@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -29,14 +30,14 @@ type At struct {
 }
 
 // SearchAll is Search at several places. All of them must answer: what one does not have, the next may.
-func (s *Sender) SearchAll(ctx context.Context, places []backend.Target, constraint, since string) ([]At, error) {
+func (s *Sender) SearchAll(ctx context.Context, places []backend.Target, these condor.Constraint, since string) ([]At, error) {
 	var all []At
 	for _, t := range places {
 		id, err := s.Owners.Credentials.Identity(ctx, t)
 		if err != nil {
 			return nil, err
 		}
-		f, err := s.Search(ctx, t, id, constraint, since)
+		f, err := s.Search(ctx, t, id, these, since)
 		if err != nil && len(places) > 1 {
 			err = fmt.Errorf("at schedd %s, one of %d where it may be: %w", t.Endpoint, len(places), err)
 		}

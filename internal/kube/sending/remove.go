@@ -98,8 +98,8 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 const manyJobs = 100
 
 // Remove removes jobs at a target and returns nil once they have left the queue.
-func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
-	left, err := s.remove(ctx, t, constraint, reason)
+func (s *Sender) Remove(ctx context.Context, t backend.Target, these condor.Constraint, reason string) error {
+	left, err := s.remove(ctx, t, these, reason)
 	if err == nil && left.Removed > 0 {
 		err = stillThere(left)
 	}
@@ -112,9 +112,10 @@ func (s *Sender) RemoveNodes(
 	ctx context.Context,
 	t backend.Target,
 	runs []ledger.Run,
-	constraint, reason string,
+	these condor.Constraint,
+	reason string,
 ) error {
-	left, err := s.Owners.Remove(ctx, t, constraint, reason)
+	left, err := s.Owners.Remove(ctx, t, these, reason)
 	if err != nil || left.Removed+len(left.Others) == 0 {
 		return err
 	}
@@ -154,7 +155,7 @@ func stillThere(left backend.Left) error {
 // the next leader may have sent one with the same tag in the meantime, and spares what has been spooled since the
 // schedd was asked.
 func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag condor.Tag) error {
-	_, err := s.remove(ctx, t, condor.In(cluster, tag.Constraint()+" && "+condor.Unspooled), crosscheck.ReasonStuck)
+	_, err := s.remove(ctx, t, tag.Constraint().And(condor.Unspooled).In(cluster), crosscheck.ReasonStuck)
 	if err == nil {
 		s.Repaired()
 	}
@@ -177,9 +178,10 @@ func (s *Sender) Stuck(ctx context.Context, run ledger.Run) error {
 func (s *Sender) remove(
 	ctx context.Context,
 	t backend.Target,
-	constraint, reason string,
+	these condor.Constraint,
+	reason string,
 ) (left backend.Left, err error) {
-	left, err = s.Owners.Remove(ctx, t, constraint, reason)
+	left, err = s.Owners.Remove(ctx, t, these, reason)
 	if err == nil && len(left.Others) > 0 {
 		err = othersJobs(t.Namespace, left.Others)
 	}

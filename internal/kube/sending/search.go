@@ -42,7 +42,8 @@ func (s *Sender) Search(
 	ctx context.Context,
 	t backend.Target,
 	id schedd.Identity,
-	constraint, since string,
+	these condor.Constraint,
+	since string,
 ) (f Found, err error) {
 	into := func(list *[]condor.Job) func(condor.Job) error {
 		return func(j condor.Job) error {
@@ -57,10 +58,11 @@ func (s *Sender) Search(
 			return nil
 		}
 	}
-	if err := s.Schedd.Queue(ctx, id, constraint, into(&f.Queued)); err != nil {
+	if err := s.Schedd.Query(ctx, id, schedd.Query{Where: these}, into(&f.Queued)); err != nil {
 		return Found{}, err
 	}
-	if err := s.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, into(&f.Left)); err != nil {
+	gone := schedd.Query{Where: these, Left: &schedd.HistoryBounds{Since: since}}
+	if err := s.Schedd.Query(ctx, id, gone, into(&f.Left)); err != nil {
 		return Found{}, err
 	}
 	if f.Queued, f.Left, f.Others, err = s.Owners.Own(ctx, t, id, f.Queued, f.Left); err != nil {

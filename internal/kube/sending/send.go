@@ -53,7 +53,7 @@ type Sender struct {
 // limit of its own.
 func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) error {
 	if state := s.Answering.State(id.Endpoint); !state.Asked || state.Down {
-		if err := s.Schedd.Answers(ctx, id); err != nil {
+		if _, err := s.Schedd.Ping(ctx, id, schedd.Reading); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}

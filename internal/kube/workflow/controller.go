@@ -23,7 +23,6 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/output/push"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -35,7 +34,7 @@ type Options struct {
 	Informer   cache.SharedIndexInformer
 	Objects    reconciler.Objects[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus]
 	Events     reconciler.Events[*v1alpha1.HTCWorkflow]
-	Schedd     Schedd
+	Schedd     backend.Schedd
 	Keeper     *backend.Keeper
 	ConfigMaps inputs.ConfigMaps
 	JobSecrets inputs.Secrets // those that are marked for jobs
@@ -49,14 +48,6 @@ type Options struct {
 	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
 	SecretTouched func(namespace string)
 	Log           zerolog.Logger
-}
-
-// Schedd is the part of HTCondor that workflows use.
-type Schedd interface {
-	backend.Schedd
-	nodes.Schedd
-	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
-	SetMaxJobs(ctx context.Context, id schedd.Identity, t condor.Tag, cluster, n int) error
 }
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.

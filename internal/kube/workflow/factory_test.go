@@ -76,7 +76,7 @@ func TestAFactoryWhoseLauncherIsGoneIsRemoved(t *testing.T) {
 	_, jobID := w.factoryOf(1)
 	require.Equal(t, "7.0", jobID)
 	robot := schedd.Identity{CCache: scheddtest.Robot}
-	require.NoError(t, w.schedd.Remove(t.Context(), robot, condor.UIDConstraint("uid-flow"), "by hand"))
+	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), robot, schedd.Remove{Where: condor.UIDConstraint("uid-flow"), Reason: "by hand"})))
 	for range 4 {
 		require.NoError(t, w.Crosscheck(t.Context()))
 		w.later(time.Minute)
@@ -91,16 +91,15 @@ func TestWhyAFactoryMakesNoMoreNodesIsSaid(t *testing.T) {
 	w := newWorld(t)
 	w.Site.FactoryAbove = 1
 	w.apply(newWorkflow("flow"))
-	f := schedd.Factory{
-		Cluster: 7, Owner: scheddtest.Robot, Node: condor.NodeTag{UID: "uid-flow", DAG: 1}, All: 2, Open: true,
-		Paused: "somebody wants that",
+	put := func(cluster int, owner string, dag int, paused string) {
+		w.schedd.PutFactory(condor.Job{
+			Cluster: cluster, Owner: owner, Node: condor.NodeTag{UID: "uid-flow", DAG: dag}, Made: 2,
+			Factory: &condor.Factory{Open: true, Paused: paused},
+		})
 	}
-	w.schedd.PutFactory(f)
-	another, forged := f, f
-	another.Cluster, another.Node.DAG, another.Paused = 8, 2, "another one"
-	forged.Cluster, forged.Owner, forged.Paused = 9, "mallory", "forged"
-	w.schedd.PutFactory(another)
-	w.schedd.PutFactory(forged)
+	put(7, scheddtest.Robot, 1, "somebody wants that")
+	put(8, scheddtest.Robot, 2, "another one")
+	put(9, "mallory", 1, "forged")
 	held := func() metav1.Condition {
 		for range 2 { // the first shows whose the DAG is
 			require.NoError(t, w.Crosscheck(t.Context()))
@@ -115,7 +114,6 @@ func TestWhyAFactoryMakesNoMoreNodesIsSaid(t *testing.T) {
 	require.Equal(t, "FactoryPaused", c.Reason)
 	require.Contains(t, c.Message, "HTCondor makes none of the 2 nodes that wait: somebody wants that (cluster 7). ")
 	require.Equal(t, "FactoryPaused", w.flow("flow").Status.Reason)
-	f.Paused = ""
-	w.schedd.PutFactory(f)
+	put(7, scheddtest.Robot, 1, "")
 	require.Equal(t, "NotHeld", held().Reason)
 }

@@ -193,7 +193,7 @@ func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
 		return err
 	}
 	why := errGone
-	err = c.Schedd.Queue(ctx, id, condor.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j condor.Job) error {
+	err = c.Schedd.Query(ctx, id, schedd.Query{Where: dagJob(run).Tag.Constraint().In(run.Cluster)}, func(j condor.Job) error {
 		why = backend.OtherAccount(
 			fmt.Sprintf(
 				"nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s",
@@ -310,8 +310,8 @@ func dagJob(run ledger.Run) schedd.Procs {
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
 	found := false
 	err := c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
-		is, err := c.Schedd.Release(ctx, id, dagJob(run))
-		found = found || is
+		o, err := c.Schedd.Change(ctx, id, schedd.Release{Procs: dagJob(run)})
+		found = found || o.Found
 		return err
 	})
 	if err == nil && !found {

@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -55,7 +54,7 @@ func (c *Controller) removeAll(
 		return err
 	}
 	for _, t := range targets {
-		if err := c.sender.RemoveNodes(ctx, t, runs, submit.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
+		if err := c.sender.RemoveNodes(ctx, t, runs, condor.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
 			return fmt.Errorf("remove nodes: %w", err)
 		}
 	}
@@ -70,7 +69,7 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 		return err
 	}
 	var queued []condor.Job
-	err = c.Schedd.Queue(ctx, id, condor.UIDConstraint(uid), func(j condor.Job) error {
+	err = c.Schedd.Query(ctx, id, schedd.Query{Where: condor.UIDConstraint(uid)}, func(j condor.Job) error {
 		queued = append(queued, j)
 		return nil
 	})
@@ -87,7 +86,10 @@ func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []
 			continue
 		}
 		procs := schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true}
-		err := c.eachSender(ctx, t, func(id schedd.Identity) error { _, err := c.Schedd.Release(ctx, id, procs); return err })
+		err := c.eachSender(ctx, t, func(id schedd.Identity) error {
+			_, err := c.Schedd.Change(ctx, id, schedd.Release{Procs: procs})
+			return err
+		})
 		if err != nil {
 			return fmt.Errorf("let a DAG that has ended leave the queue: %w", err)
 		}

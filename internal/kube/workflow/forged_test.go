@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 // forgedNodes are jobs of somebody who has read the tag of a workflow's nodes in their ads.
@@ -55,7 +56,7 @@ func TestNodesOfAnAccountThatHtcdHasNoMoreHoldUpTheDeletion(t *testing.T) {
 	w.passes(1)
 	w.sends(1, 0, flow)
 	w.schedd.Put(forgedNodes(flow)...)
-	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{CCache: "robot"}, "ClusterId == 1", "by hand"))
+	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{CCache: "robot"}, schedd.Remove{Where: "ClusterId == 1", Reason: "by hand"})))
 	now.common = "robot2"
 	w.delete("one")
 	w.later(time.Minute)

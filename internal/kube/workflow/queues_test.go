@@ -47,10 +47,12 @@ type slow struct {
 	began, letGo chan struct{}
 }
 
-func (s slow) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	s.began <- struct{}{}
-	<-s.letGo
-	return s.Schedd.Remove(ctx, id, constraint, reason)
+func (s slow) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
+	if _, is := c.(schedd.Remove); is {
+		s.began <- struct{}{}
+		<-s.letGo
+	}
+	return s.Schedd.Change(ctx, id, c)
 }
 
 func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
@@ -112,11 +114,11 @@ func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *tes
 	w.sender.Schedd = w.Answering // as in the daemon
 	silent := &condor.Error{Kind: condor.Unreachable, Command: "condor_q", Stderr: "no schedd"}
 	w.schedd.Down(silent)
-	require.Error(t, w.Answering.Answers(t.Context(), id))
+	require.Error(t, scheddtest.Err(w.Answering.Ping(t.Context(), id, schedd.Reading)))
 	w.apply(newWorkflow("unreached"))
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 	w.schedd.Down(nil)
-	require.NoError(t, w.Answering.Answers(t.Context(), id))
+	require.NoError(t, scheddtest.Err(w.Answering.Ping(t.Context(), id, schedd.Reading)))
 	w.settle()
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 }

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 func oneStep(name string) *v1alpha1.HTCWorkflow {
@@ -57,7 +58,7 @@ func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
 
 // filling is a schedd whose transfers fill the volume.
 type filling struct {
-	Schedd
+	backend.Schedd
 	full *atomic.Bool
 }
 

@@ -105,14 +105,9 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 		}
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
-	own := fmt.Sprintf(
-		"%s && JobStatus =!= %d && JobStatus =!= %d",
-		tag(w, run.Attempt).Constraint(),
-		condor.Completed,
-		condor.Removed,
-	)
+	own := tag(w, run.Attempt).Constraint().NotIn(condor.Completed, condor.Removed).In(run.Cluster)
 	t, reason := backend.TargetOf(run), crosscheck.RemoveReason(run.Stop)
-	if err := c.sender.Remove(ctx, t, condor.In(run.Cluster, own), reason); err != nil {
+	if err := c.sender.Remove(ctx, t, own, reason); err != nil {
 		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
 	}
 	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {

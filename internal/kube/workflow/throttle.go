@@ -103,7 +103,10 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	}
 	n := c.atOnce(c.throttled(submit.DAG{MaxJobs: s.jobsNow()}, by, s).MaxJobs, by, steps)
 	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
-		return c.Schedd.SetMaxJobs(ctx, id, condor.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
+		_, err := c.Schedd.Change(ctx, id, schedd.SetMaxJobs{
+			Tag: condor.Tag{UID: run.UID, Attempt: run.Attempt}, Cluster: run.Cluster, Jobs: n,
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, n, err)

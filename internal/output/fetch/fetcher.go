@@ -18,10 +18,10 @@ import (
 
 // Schedd is the part of HTCondor that a Fetcher uses.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
-	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
+	Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error
+	// Transfer fetches the output of completed jobs, each to dir/<proc>; a Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
-	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error)
+	Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error)
 }
 
 // Ledger records runs and procs.

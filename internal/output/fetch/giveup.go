@@ -49,7 +49,7 @@ func (f *Fetcher) queued(ctx context.Context, b batch) (map[int]condor.Job, erro
 		return nil, err
 	}
 	queued := map[int]condor.Job{}
-	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j condor.Job) error {
+	err = f.Schedd.Query(ctx, id, schedd.Query{Where: b.of(nil).Tag.Constraint()}, func(j condor.Job) error {
 		if j.Cluster == b.run.Cluster {
 			queued[j.Number()] = j
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -18,8 +19,8 @@ func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) erro
 	b, found := batch{run: run}, false
 	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(run))
 	for _, as := range senders {
-		is, failed := f.Schedd.Release(ctx, as, b.of(procs))
-		found, err = found || is, errors.Join(err, failed)
+		o, failed := f.Schedd.Change(ctx, as, schedd.Release{Procs: b.of(procs)})
+		found, err = found || o.Found, errors.Join(err, failed)
 	}
 	if err == nil && !found {
 		err = f.belongToOthers(ctx, b, procs)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -110,7 +111,7 @@ func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[i
 	for _, proc := range wanted {
 		sizes[proc] = leastOutput // nothing will arrive from a job that is not there
 	}
-	err = f.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j condor.Job) error {
+	err = f.Schedd.Query(ctx, id, schedd.Query{Where: b.of(wanted).Constraint()}, func(j condor.Job) error {
 		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Number()) {
 			sizes[j.Number()] = leastOutput.Plus(output.Room{Bytes: j.BytesSent})
 		}

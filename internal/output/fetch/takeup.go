@@ -66,7 +66,7 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 		return err
 	}
 	waiting := map[runKey][]condor.Job{}
-	err = f.Schedd.Queue(ctx, id, schedd.Waiting, func(j condor.Job) error {
+	err = f.Schedd.Query(ctx, id, schedd.Query{Where: schedd.Waiting}, func(j condor.Job) error {
 		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
 		waiting[key] = append(waiting[key], j)
 		return nil

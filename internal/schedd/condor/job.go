@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"htc.cern.ch/htcd/internal/classad"
 )
 
 // Tag is what htcd writes into every job ad, so that a cluster can be found by asking the schedd, whatever was lost
@@ -51,54 +49,6 @@ const (
 	// AttrOutputs holds the paths of the outputs, joined by commas.
 	AttrOutputs = "HTCJobOutputs"
 )
-
-// Constraint matches the jobs of this one run.
-func (t Tag) Constraint() string {
-	return fmt.Sprintf("%s =?= %s && %s =?= %d", AttrUID, classad.Quote(t.UID), AttrAttempt, t.Attempt)
-}
-
-// UIDConstraint matches the jobs of every run of one HTCJob.
-func UIDConstraint(uid string) string {
-	return AttrUID + " =?= " + classad.Quote(uid)
-}
-
-// UIDsConstraint matches the jobs of every run of these HTCJobs.
-func UIDsConstraint(uids ...string) string { return MemberOf(AttrUID, uids) }
-
-// MemberOf matches the jobs of which an attribute is one of these UIDs.
-func MemberOf(attribute string, uids []string) string {
-	quoted := make([]string, len(uids))
-	for i, uid := range uids {
-		quoted[i] = classad.Quote(uid)
-	}
-	return fmt.Sprintf("member(%s, {%s})", attribute, strings.Join(quoted, ","))
-}
-
-// In narrows a constraint to one cluster.
-func In(cluster int, constraint string) string {
-	return fmt.Sprintf("ClusterId =?= %d && (%s)", cluster, constraint)
-}
-
-// LaterConstraint matches the jobs of an HTCJob's attempts after that one.
-func LaterConstraint(uid string, attempt int) string {
-	return fmt.Sprintf("%s && %s > %d", UIDConstraint(uid), AttrAttempt, attempt)
-}
-
-// Unspooled matches jobs whose files have not arrived.
-const Unspooled = "StageInFinish =?= undefined"
-
-// Tagged matches every job sent by any htcd.
-const Tagged = AttrUID + " =!= undefined"
-
-// ClusterConstraint matches the jobs of the given clusters that htcd sent. It is a membership test because a schedd
-// evaluates that three times faster than an OR of a hundred comparisons. Without clusters it matches nothing.
-func ClusterConstraint(clusters ...int) string {
-	ids := make([]string, len(clusters))
-	for i, c := range clusters {
-		ids[i] = strconv.Itoa(c)
-	}
-	return Tagged + " && member(ClusterId, {" + strings.Join(ids, ",") + "})"
-}
 
 // JobStatus is HTCondor's number for a job's state.
 type JobStatus int
@@ -154,7 +104,7 @@ type Job struct {
 	Launcher           bool // it is no job of the HTCJob, but hands a factory of them to the schedd
 	Made               int  // how many jobs its factory makes in all; 0: none has made it
 	Tag                Tag
-	Node               NodeTag // of QueueNodes, ChangedNodes and HistoryNodes
+	Node               NodeTag // of nodes of DAGs
 	Owner              string
 	Status, LastStatus JobStatus
 
@@ -200,6 +150,15 @@ type Job struct {
 
 	RequestCpus, RequestMemory, RequestDisk int64 // MiB and KiB; 0 if they are expressions
 	MemoryProvisioned                       int64 // MiB, what the slot has
+
+	Factory *Factory // it is none, but what makes the jobs of its cluster: it has no Proc and no Status
+}
+
+// Factory is how far a factory of jobs is. How many it makes in all is Job.Made.
+type Factory struct {
+	Next   int    // number of the job that it makes next: those before were made
+	Open   bool   // the launcher has let it make jobs
+	Paused string // why it makes no more jobs, though not all were made; empty: it goes on
 }
 
 // ID returns the job's number as HTCondor prints it, "cluster.proc".

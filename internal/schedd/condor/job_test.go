@@ -107,11 +107,11 @@ func TestSpoolingIsNotHeld(t *testing.T) {
 }
 
 func TestConstraintsAreExpressions(t *testing.T) {
-	for _, c := range []string{Tag{UID: `a"b\`, Attempt: 2}.Constraint(), UIDConstraint("x"), Tagged, ClusterConstraint(), ClusterConstraint(1, 2)} {
-		_, err := classad.ParseExpr(c)
+	for _, c := range []Constraint{Tag{UID: `a"b\`, Attempt: 2}.Constraint(), UIDConstraint("x"), Tagged, ClusterConstraint(), ClusterConstraint(1, 2)} {
+		_, err := classad.ParseExpr(string(c))
 		require.NoError(t, err, c)
 	}
-	require.Equal(t, "HTCJobUID =!= undefined && member(ClusterId, {1,2})", ClusterConstraint(1, 2))
+	require.EqualValues(t, "HTCJobUID =!= undefined && member(ClusterId, {1,2})", ClusterConstraint(1, 2))
 }
 
 // The ads are HTCondor 23.9's, of jobs of which the deadline of heldDeadlineSeconds then passed.

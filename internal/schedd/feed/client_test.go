@@ -157,35 +157,29 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 		seen[j.ID()], reasons[j.ID()] = j.Status, j.HoldReason
 		return nil
 	}
-	require.NoError(t, jobs.Queue(t.Context(), id, condor.ClusterConstraint(1), hear))
+	require.NoError(t, jobs.Query(t.Context(), id, schedd.Query{Where: condor.ClusterConstraint(1)}, hear))
 	require.Equal(t, map[string]condor.JobStatus{"1.0": condor.Idle, "1.1": condor.Held}, seen)
 	require.Equal(t, "by hand", reasons["1.1"])
 	clear(seen)
 	require.NoError(
 		t,
-		jobs.Changed(
-			t.Context(),
-			id,
-			condor.ClusterConstraint(1),
-			schedd.Period{From: 900, Age: time.Minute, Most: 10},
-			hear,
-		),
+		jobs.Query(t.Context(), id, schedd.Query{Where: condor.ClusterConstraint(1), Changed: &schedd.Period{From: 900, Age: time.Minute, Most: 10}}, hear),
 	)
 	require.Len(t, seen, 2, "a job without a date is always among them")
-	require.ErrorIs(t, jobs.Changed(t.Context(), id, "", schedd.Period{From: 900, Most: 1}, hear), schedd.ErrTooMany)
+	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{Changed: &schedd.Period{From: 900, Most: 1}}, hear), schedd.ErrTooMany)
 	clear(seen)
 	require.NoError(
 		t,
-		jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}, hear),
+		jobs.Query(t.Context(), id, schedd.Query{Where: "true", Left: &schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}}, hear),
 	)
 	require.Equal(t, map[string]condor.JobStatus{"3.0": condor.Completed}, seen)
 	clear(seen)
-	require.NoError(t, jobs.History(t.Context(), id, "true", schedd.HistoryBounds{Limit: 1}, hear))
+	require.NoError(t, jobs.Query(t.Context(), id, schedd.Query{Where: "true", Left: &schedd.HistoryBounds{Limit: 1}}, hear))
 	require.Len(t, seen, 1)
 
-	require.ErrorIs(t, jobs.Queue(t.Context(), id, `regexp("a", Owner)`, hear), schedd.ErrMirror)
+	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{Where: `regexp("a", Owner)`}, hear), schedd.ErrMirror)
 	l.hear(Event{State: State{Mark: "1795686445.9.9"}})
-	require.ErrorIs(t, jobs.Queue(t.Context(), id, "", hear), schedd.ErrMirror, "an answer from before what was heard")
+	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{}, hear), schedd.ErrMirror, "an answer from before what was heard")
 }
 
 func TestAServerAnswersOnlyWhomItKnowsAndOnlyQuestions(t *testing.T) {

@@ -326,7 +326,7 @@ func TestConstraintsMeanWhatHTCondorMeans(t *testing.T) {
 		}
 		return attribute{}, false
 	}
-	for text, want := range map[string]bool{
+	for text, want := range map[condor.Constraint]bool{
 		"": true, "clusterid == 7": true, "ClusterId =?= 7.0": false, `Owner == "robot"`: true, `Owner =?= "robot"`: false,
 		"Absent =!= undefined": false, "Nothing =?= undefined": true, "Absent == 1": false, "(Absent == 1) =!= true": true,
 		"Absent == 1 || ClusterId == 7": true, "Absent == 1 && ClusterId == 7": false, "No && Absent": false, "!No": true, "!Absent": false,
@@ -336,7 +336,7 @@ func TestConstraintsMeanWhatHTCondorMeans(t *testing.T) {
 		"(ClusterId <= 3 ? ClusterId == 1 : ClusterId == 7)": true, "Real + 1 == 2.5": true, "ClusterId * 2 - 4 == 10 && ClusterId / 2 == 3": true, "Owner > 3": false,
 		schedd.Period{From: 5, Age: time.Second}.Constraint(): true, condor.ClusterConstraint(7): false, condor.UIDConstraint("u"): false,
 	} {
-		c, err := compile(text, func() time.Time { return time.Unix(1000, 0) })
+		c, err := compile(string(text), func() time.Time { return time.Unix(1000, 0) })
 		require.NoError(t, err, text)
 		require.Equal(t, want, c.matches(look), text)
 	}

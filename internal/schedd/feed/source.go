@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"fmt"
 
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -15,36 +14,9 @@ type Source struct {
 	Differs func(jobs []string)
 }
 
-// Queue is schedd.Client's.
-func (s Source) Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
-	return s.Jobs.Queue(ctx, id, constraint, fn)
-}
-
-// Changed is schedd.Client's.
-func (s Source) Changed(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	p schedd.Period,
-	fn condor.JobFunc,
-) error {
-	return s.Jobs.Changed(ctx, id, constraint, p, fn)
-}
-
-// History is schedd.Client's.
-func (s Source) History(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn condor.JobFunc,
-) error {
-	return s.Jobs.History(ctx, id, constraint, b, fn)
-}
-
-// Factories returns ErrMirror: the ads of factories, which are clusters' own, are not mirrored, so HTCondor is asked.
-func (s Source) Factories(context.Context, schedd.Identity, string, func(schedd.Factory) error) error {
-	return fmt.Errorf("%w: it shows no factories", schedd.ErrMirror)
+// Query is schedd.Client's.
+func (s Source) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	return s.Jobs.Query(ctx, id, q, fn)
 }
 
 // Daemon says which start of the schedd the feed has seen, by the number of its file, which grows at every start.

@@ -42,14 +42,8 @@ func (s *Schedd) Daemon(ctx context.Context, _ schedd.Identity) (schedd.Daemon, 
 	return schedd.Daemon{Started: s.started, QueueBorn: s.born}, f.Err
 }
 
-// Changed implements condor_q for jobs that have changed.
-func (s *Schedd) Changed(
-	ctx context.Context,
-	_ schedd.Identity,
-	constraint string,
-	p schedd.Period,
-	fn condor.JobFunc,
-) error {
+// changed is condor_q for jobs that have changed.
+func (s *Schedd) changed(ctx context.Context, constraint condor.Constraint, p schedd.Period, fn condor.JobFunc) error {
 	if f := s.call(ctx, Changed); f.Err != nil {
 		return f.Err
 	}

@@ -21,7 +21,8 @@ const (
 
 // factory is one whose launcher was submitted.
 type factory struct {
-	schedd.Factory
+	condor.Factory
+	ad   condor.Job
 	job  condor.Job // as which it makes jobs
 	own  []*int     // their numbers
 	most int        // that are there at a time
@@ -48,11 +49,11 @@ func (s *Schedd) launch(cluster int, dir string) error {
 		return fmt.Errorf("%s: no factory with a limit", dir)
 	}
 	f := &factory{job: s.queue[i], own: own}
-	f.All = n
+	f.ad.Made = n
 	if m := poolLine.FindSubmatch(text); m != nil {
 		f.job.Tag.Pool = string(m[1])
 	}
-	f.job.Launcher, f.Tag, f.Owner, f.QDate = false, f.job.Tag, f.job.Owner, f.job.QDate
+	f.job.Launcher, f.ad.Tag, f.ad.Owner, f.ad.QDate = false, f.job.Tag, f.job.Owner, f.job.QDate
 	f.most, _ = strconv.Atoi(string(most[1]))
 	s.factories[cluster] = f
 	return nil
@@ -66,18 +67,18 @@ func (s *Schedd) HandOver(launcher int) int {
 	if f == nil {
 		panic("there is no such launcher")
 	}
-	f.Cluster, f.Open = s.next, true
-	f.job.Cluster, f.job.Made = s.next, f.All
+	f.ad.Cluster, f.Open = s.next, true
+	f.job.Cluster, f.job.Made = s.next, f.ad.Made
 	s.next++
 	s.make()
-	return f.Cluster
+	return f.ad.Cluster
 }
 
 // PutFactory adds a factory of nodes, which makes none by itself: see Put.
-func (s *Schedd) PutFactory(f schedd.Factory) {
+func (s *Schedd) PutFactory(ad condor.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.factories[f.Cluster] = &factory{Factory: f, job: condor.Job{Cluster: f.Cluster, Owner: f.Owner, Node: f.Node, Made: f.All}}
+	s.factories[ad.Cluster] = &factory{Factory: *ad.Factory, ad: ad, job: ad}
 }
 
 // make lets the factories make what they may.
@@ -85,11 +86,11 @@ func (s *Schedd) make() {
 	for _, f := range s.factories {
 		there := 0
 		for _, j := range s.queue {
-			if j.Cluster == f.Cluster {
+			if j.Cluster == f.ad.Cluster {
 				there++
 			}
 		}
-		for ; f.Open && f.Paused == "" && there < f.most && f.Next < f.All; there++ {
+		for ; f.Open && f.Paused == "" && there < f.most && f.Next < f.ad.Made; there++ {
 			f.job.Own = f.own[f.Next]
 			f.job.Proc, f.job.EnteredCurrentStatus = f.Next, s.now().Unix()
 			f.Next++
@@ -98,18 +99,13 @@ func (s *Schedd) make() {
 	}
 }
 
-// Factories implements condor_q -factory: one is there until all of its jobs have left the queue.
-func (s *Schedd) Factories(
-	ctx context.Context,
-	_ schedd.Identity,
-	constraint string,
-	fn func(schedd.Factory) error,
-) error {
+// made is condor_q -factory: one is there until all of its jobs have left the queue.
+func (s *Schedd) made(ctx context.Context, constraint condor.Constraint, fn condor.JobFunc) error {
 	if f := s.call(ctx, Factories); f.Err != nil {
 		return f.Err
 	}
 	s.mu.Lock()
-	var all []schedd.Factory
+	var all []condor.Job
 	s.make()
 	for _, f := range s.factories {
 		hit, err := match(f.job, constraint)
@@ -118,7 +114,9 @@ func (s *Schedd) Factories(
 			return err
 		}
 		if hit && s.there(f) {
-			all = append(all, f.Factory)
+			now := f.Factory
+			f.ad.Factory = &now
+			all = append(all, f.ad)
 		}
 	}
 	s.mu.Unlock()
@@ -130,40 +128,38 @@ func (s *Schedd) Factories(
 	return nil
 }
 
-// SetParallelism changes how many jobs of a factory are there at a time.
-func (s *Schedd) SetParallelism(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster, n, _ int) error {
+func (s *Schedd) setParallelism(ctx context.Context, c schedd.SetParallelism) error {
 	if f := s.call(ctx, SetParallelism); f.Err != nil {
 		return f.Err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.factories {
-		if f.Cluster == cluster {
-			f.most = n
+		if f.ad.Cluster == c.Cluster {
+			f.most = c.Jobs
 		}
 	}
 	s.make()
 	return nil
 }
 
-// StopMaking has a factory make no more jobs.
-func (s *Schedd) StopMaking(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster int) (int, bool, error) {
+func (s *Schedd) stopMaking(ctx context.Context, c schedd.StopMaking) (schedd.Outcome, error) {
 	if f := s.call(ctx, StopMaking); f.Err != nil {
-		return 0, false, f.Err
+		return schedd.Outcome{}, f.Err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.factories {
-		if f.Cluster == cluster && s.there(f) {
+		if f.ad.Cluster == c.Cluster && s.there(f) {
 			f.most = 0
-			return f.Next, true, nil
+			return schedd.Outcome{Found: true, Made: f.Next}, nil
 		}
 	}
-	return 0, false, nil
+	return schedd.Outcome{}, nil
 }
 
 // there reports whether a factory is in the queue: until all of its jobs have left it.
 func (s *Schedd) there(f *factory) bool {
 	return f.Open &&
-		(f.Next < f.All || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.Cluster }))
+		(f.Next < f.ad.Made || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.ad.Cluster }))
 }

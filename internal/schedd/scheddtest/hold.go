@@ -2,6 +2,7 @@ package scheddtest
 
 import (
 	"context"
+	"fmt"
 
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -14,23 +15,44 @@ const (
 	SetMaxJobs  = "SetMaxJobs"
 )
 
-// HoldIdle holds the matching idle jobs of the same account, as condor_hold does.
-func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	s.pause(constraint, reason)
-	return s.change(ctx, id, HoldIdle, constraint, func(j *condor.Job) bool {
+// Change implements what the changes say.
+func (s *Schedd) Change(ctx context.Context, id schedd.Identity, change schedd.Change) (schedd.Outcome, error) {
+	switch c := change.(type) {
+	case schedd.Remove:
+		return schedd.Outcome{}, s.remove(ctx, id, c)
+	case schedd.HoldIdle:
+		return schedd.Outcome{}, s.holdIdle(ctx, id, c)
+	case schedd.ReleaseHeld:
+		return schedd.Outcome{}, s.releaseHeld(ctx, id, c)
+	case schedd.SetMaxJobs:
+		return schedd.Outcome{}, s.setMaxJobs(ctx, c)
+	case schedd.SetParallelism:
+		return schedd.Outcome{}, s.setParallelism(ctx, c)
+	case schedd.StopMaking:
+		return s.stopMaking(ctx, c)
+	case schedd.Release:
+		return s.release(ctx, id, c.Procs)
+	}
+	return schedd.Outcome{}, fmt.Errorf("%T is beyond this schedd", change)
+}
+
+// holdIdle holds the matching idle jobs of the same account, as condor_hold does.
+func (s *Schedd) holdIdle(ctx context.Context, id schedd.Identity, c schedd.HoldIdle) error {
+	s.pause(c.Where, c.Reason)
+	return s.edited(ctx, id, HoldIdle, c.Where, func(j *condor.Job) bool {
 		if j.Status != condor.Idle {
 			return false
 		}
 		j.LastStatus, j.Status = j.Status, condor.Held
-		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = condor.PoolHoldCode, condor.PoolHoldSubCode, reason+" (by user "+j.Owner+")"
+		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = condor.PoolHoldCode, condor.PoolHoldSubCode, c.Reason+" (by user "+j.Owner+")"
 		return true
 	})
 }
 
-// ReleaseHeld releases the matching jobs of the same account that HoldIdle held.
-func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, _ string) error {
-	s.pause(constraint, "")
-	return s.change(ctx, id, ReleaseHeld, constraint, func(j *condor.Job) bool {
+// releaseHeld releases the matching jobs of the same account that holdIdle held.
+func (s *Schedd) releaseHeld(ctx context.Context, id schedd.Identity, c schedd.ReleaseHeld) error {
+	s.pause(c.Where, "")
+	return s.edited(ctx, id, ReleaseHeld, c.Where, func(j *condor.Job) bool {
 		if !j.HeldByPool() {
 			return false
 		}
@@ -41,7 +63,7 @@ func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint
 }
 
 // pause has the matching factories make no jobs for a reason, or go on.
-func (s *Schedd) pause(constraint, reason string) {
+func (s *Schedd) pause(constraint condor.Constraint, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.factories {
@@ -51,10 +73,11 @@ func (s *Schedd) pause(constraint, reason string) {
 	}
 }
 
-func (s *Schedd) change(
+func (s *Schedd) edited(
 	ctx context.Context,
 	id schedd.Identity,
-	name, constraint string,
+	name string,
+	constraint condor.Constraint,
 	one func(*condor.Job) bool,
 ) error {
 	f := s.call(ctx, name)
@@ -76,15 +99,14 @@ func (s *Schedd) change(
 	return f.Err
 }
 
-// SetMaxJobs notes how many nodes of a DAG may be in the queue.
-func (s *Schedd) SetMaxJobs(ctx context.Context, _ schedd.Identity, _ condor.Tag, cluster, n int) error {
+func (s *Schedd) setMaxJobs(ctx context.Context, c schedd.SetMaxJobs) error {
 	f := s.call(ctx, SetMaxJobs)
 	if f.Err != nil && !f.After {
 		return f.Err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.maxJobs[cluster] = n
+	s.maxJobs[c.Cluster] = c.Jobs
 	return f.Err
 }
 
@@ -94,3 +116,6 @@ func (s *Schedd) MaxJobs(cluster int) int {
 	defer s.mu.Unlock()
 	return s.maxJobs[cluster]
 }
+
+// Err returns the error of a call whose other result does not matter.
+func Err[T any](_ T, err error) error { return err }

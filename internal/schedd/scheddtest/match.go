@@ -8,17 +8,18 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
-// match evaluates the constraints that package schedd and its callers write: comparisons of
-// attributes with literals, member(), && and ||. Anything else is an error, so that no test passes because its schedd
-// understood less than HTCondor's.
-func match(j condor.Job, constraint string) (bool, error) { return matchAt(j, constraint, 0) }
+// match evaluates the constraints that internal/schedd writes: comparisons of attributes with literals, member(), &&
+// and ||. Anything else is an error, so that no test passes because its schedd understood less than HTCondor's.
+func match(j condor.Job, constraint condor.Constraint) (bool, error) {
+	return matchAt(j, constraint, 0)
+}
 
 // matchAt is match for constraints that also compare with the schedd's time().
-func matchAt(j condor.Job, constraint string, now int64) (bool, error) {
+func matchAt(j condor.Job, constraint condor.Constraint, now int64) (bool, error) {
 	if constraint == "" {
 		return true, nil
 	}
-	x, err := classad.ParseExpr(constraint)
+	x, err := classad.ParseExpr(string(constraint))
 	if err != nil {
 		return false, fmt.Errorf("constraint %q: %w", constraint, err)
 	}

@@ -312,36 +312,28 @@ func queued(text []byte) (n int, own []*int) {
 	return n, make([]*int, n)
 }
 
-// Queue implements condor_q.
-func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn condor.JobFunc) error {
+// Query implements condor_q and condor_history. The Node of a job is what Put gave it.
+func (s *Schedd) Query(ctx context.Context, _ schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	switch {
+	case q.Factories:
+		return s.made(ctx, q.Where, fn)
+	case q.Changed != nil:
+		return s.changed(ctx, q.Where, *q.Changed, fn)
+	case q.Left != nil:
+		return s.left(ctx, q.Where, *q.Left, fn)
+	}
 	if f := s.call(ctx, Queue); f.Err != nil {
 		return f.Err
 	}
 	now := s.now().Unix()
-	return each(s.Jobs(), constraint, func(j condor.Job) error {
+	return each(s.Jobs(), q.Where, func(j condor.Job) error {
 		j.ServerTime = now
 		return fn(j)
 	})
 }
 
-// Present is Queue.
-func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
-	return s.Queue(ctx, id, constraint, fn)
-}
-
-// PresentOf is Queue, too.
-func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error {
-	return s.Queue(ctx, id, condor.UIDsConstraint(uids...), fn)
-}
-
-// History implements condor_history, newest first.
-func (s *Schedd) History(
-	ctx context.Context,
-	_ schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn condor.JobFunc,
-) error {
+// left is condor_history, newest first.
+func (s *Schedd) left(ctx context.Context, constraint condor.Constraint, b schedd.HistoryBounds, fn condor.JobFunc) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
 	}
@@ -362,38 +354,6 @@ func (s *Schedd) History(
 	})
 }
 
-// QueueNodes is Queue: the Node of a job is what Put gave it.
-func (s *Schedd) QueueNodes(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	fn condor.JobFunc,
-) error {
-	return s.Queue(ctx, id, constraint, fn)
-}
-
-// ChangedNodes is Changed for nodes.
-func (s *Schedd) ChangedNodes(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	p schedd.Period,
-	fn condor.JobFunc,
-) error {
-	return s.Changed(ctx, id, constraint, p, fn)
-}
-
-// HistoryNodes is History for nodes.
-func (s *Schedd) HistoryNodes(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn condor.JobFunc,
-) error {
-	return s.History(ctx, id, constraint, b, fn)
-}
-
 // Robot is the account of an identity that names no other.
 const Robot = "robot"
 
@@ -405,9 +365,9 @@ func account(id schedd.Identity) string {
 	return id.CCache
 }
 
-// Remove moves the matching jobs to the history as condor_rm does: only those of the same account, silently passing
+// remove moves the matching jobs to the history as condor_rm does: only those of the same account, silently passing
 // over the others.
-func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+func (s *Schedd) remove(ctx context.Context, id schedd.Identity, c schedd.Remove) error {
 	f := s.call(ctx, Remove)
 	if f.Err != nil && !f.After {
 		return f.Err
@@ -416,7 +376,7 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 	defer s.mu.Unlock()
 	var rest []condor.Job
 	for _, j := range s.queue {
-		hit, err := match(j, constraint)
+		hit, err := match(j, c.Where)
 		if err != nil {
 			return err
 		}
@@ -425,14 +385,14 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 			continue
 		}
 		j.LastStatus, j.Status = j.Status, condor.Removed
-		j.RemoveReason = reason + " (by user " + j.Owner + ")"
+		j.RemoveReason = c.Reason + " (by user " + j.Owner + ")"
 		j.EnteredCurrentStatus = s.now().Unix()
 		s.history = append(s.history, j)
 	}
 	s.queue = rest
 	for _, f := range s.factories {
-		if hit, err := match(f.job, constraint); err != nil || hit {
-			f.All = f.Next // it makes no more
+		if hit, err := match(f.job, c.Where); err != nil || hit {
+			f.ad.Made = f.Next // it makes no more
 		}
 	}
 	return f.Err
@@ -446,7 +406,7 @@ func (s *Schedd) ScheddName(ctx context.Context, _ schedd.Identity) (string, err
 	return Name, nil
 }
 
-func each(jobs []condor.Job, constraint string, fn condor.JobFunc) error {
+func each(jobs []condor.Job, constraint condor.Constraint, fn condor.JobFunc) error {
 	for _, j := range jobs {
 		hit, err := match(j, constraint)
 		if err != nil {
@@ -462,8 +422,11 @@ func each(jobs []condor.Job, constraint string, fn condor.JobFunc) error {
 	return nil
 }
 
-// Account returns the account as which Submit would let this identity submit.
-func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error) {
+// Ping succeeds unless a fault is set, and returns the account as which Submit would let this identity submit.
+func (s *Schedd) Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (string, error) {
+	if p == schedd.Reading {
+		return "", s.call(ctx, Answers).Err
+	}
 	if f := s.call(ctx, Account); f.Err != nil {
 		return "", f.Err
 	}
@@ -473,9 +436,4 @@ func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error
 // TakesNodes succeeds unless a fault is set.
 func (s *Schedd) TakesNodes(ctx context.Context, _ schedd.Identity) error {
 	return s.call(ctx, TakesNodes).Err
-}
-
-// Answers succeeds unless a fault is set.
-func (s *Schedd) Answers(ctx context.Context, _ schedd.Identity) error {
-	return s.call(ctx, Answers).Err
 }

@@ -28,8 +28,8 @@ func TestTheConversation(t *testing.T) {
 	c, err := s.Submit(ctx, id, stage(t, "u", 3))
 	require.NoError(t, err)
 	require.Equal(t, condor.Cluster{ID: 1, Procs: 3}, c)
-	ask := func(constraint string) (ids []string) {
-		require.NoError(t, s.Queue(ctx, id, constraint, func(j condor.Job) error { ids = append(ids, j.ID()); return nil }))
+	ask := func(constraint condor.Constraint) (ids []string) {
+		require.NoError(t, s.Query(ctx, id, schedd.Query{Where: constraint}, func(j condor.Job) error { ids = append(ids, j.ID()); return nil }))
 		return ids
 	}
 	require.Equal(t, []string{"1.0", "1.1", "1.2"}, ask(condor.Tag{UID: "u", Attempt: 1}.Constraint()))
@@ -37,18 +37,18 @@ func TestTheConversation(t *testing.T) {
 	require.Len(t, ask(condor.ClusterConstraint(1, 2)), 3)
 	require.Empty(t, ask(condor.ClusterConstraint()))
 	require.Len(t, ask(condor.Tagged+" && JobStatus == 1"), 3)
-	require.Error(t, s.Queue(ctx, id, "regexp(1)", func(condor.Job) error { return nil }))
+	require.Error(t, s.Query(ctx, id, schedd.Query{Where: "regexp(1)"}, func(condor.Job) error { return nil }))
 
 	s.Run(1, -1)
 	s.Complete(1, 0, 7)
 	s.Leave(1, 0)
 	s.Lose(1, 1)
-	require.NoError(t, s.Remove(ctx, id, condor.UIDConstraint("u"), "enough"))
+	require.NoError(t, Err(s.Change(ctx, id, schedd.Remove{Where: condor.UIDConstraint("u"), Reason: "enough"})))
 	require.Empty(t, ask(""))
 	var gone []condor.Job
 	require.NoError(
 		t,
-		s.History(ctx, id, "", schedd.HistoryBounds{}, func(j condor.Job) error { gone = append(gone, j); return nil }),
+		s.Query(ctx, id, schedd.Query{Left: &schedd.HistoryBounds{}}, func(j condor.Job) error { gone = append(gone, j); return nil }),
 	)
 	require.Len(t, gone, 2)
 	require.Equal(t, "enough (by user robot)", gone[0].Outcome().Message)
@@ -56,13 +56,7 @@ func TestTheConversation(t *testing.T) {
 	gone = nil
 	require.NoError(
 		t,
-		s.History(
-			ctx,
-			id,
-			"",
-			schedd.HistoryBounds{Since: "1.0"},
-			func(j condor.Job) error { gone = append(gone, j); return nil },
-		),
+		s.Query(ctx, id, schedd.Query{Left: &schedd.HistoryBounds{Since: "1.0"}}, func(j condor.Job) error { gone = append(gone, j); return nil }),
 	)
 	require.Len(t, gone, 1)
 }
@@ -77,8 +71,8 @@ func TestFaults(t *testing.T) {
 	}
 	require.Len(t, s.Jobs(), 1, "the second came through")
 	s.Down(lost, Queue)
-	require.ErrorIs(t, s.Queue(ctx, id, "", nil), lost)
+	require.ErrorIs(t, s.Query(ctx, id, schedd.Query{}, nil), lost)
 	s.Down(nil)
-	require.NoError(t, s.Queue(ctx, id, "false", nil))
+	require.NoError(t, s.Query(ctx, id, schedd.Query{Where: "false"}, nil))
 	require.Equal(t, 2, s.Calls(Submit))
 }

@@ -65,11 +65,11 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 	return f.Err
 }
 
-// Release moves the completed jobs to the history.
-func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error) {
+// release moves the completed jobs to the history.
+func (s *Schedd) release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (o schedd.Outcome, err error) {
 	f := s.call(ctx, Release)
 	if f.Err != nil && !f.After {
-		return false, f.Err
+		return o, f.Err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,9 +77,9 @@ func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.P
 	s.queue = slices.DeleteFunc(s.queue, func(j condor.Job) bool {
 		if is(j) {
 			s.history = append(s.history, j)
-			found = true
+			o.Found = true
 		}
 		return is(j)
 	})
-	return found, f.Err
+	return o, f.Err
 }

@@ -1,7 +1,6 @@
 package submit
 
 import (
-	"fmt"
 	"strconv"
 
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -67,14 +66,3 @@ type DAGNode struct {
 // DAGDir is the directory of a node's output, in that which Transfer brings for proc 0 of a DAG: its streams, and the
 // rest as that of an HTCJob's proc with outputs.
 func DAGDir(node int) string { return "n/" + strconv.Itoa(node) }
-
-// NodesConstraint matches the nodes of every DAG of these workflows.
-func NodesConstraint(uids ...string) string { return condor.MemberOf(condor.AttrWorkflow, uids) }
-
-// NodeRange matches the nodes with a number from one up to, but not including, another.
-func NodeRange(from, to int) string {
-	return fmt.Sprintf("%s >= %d && %s < %d", condor.AttrNode, from, condor.AttrNode, to)
-}
-
-// NodesTagged matches the nodes of every DAG sent by any htcd.
-const NodesTagged = condor.AttrWorkflow + " =!= undefined"

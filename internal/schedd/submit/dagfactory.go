@@ -35,7 +35,7 @@ func (g DAG) launcher() string {
 		g.Tag.Namespace,
 		g.Tag.Name,
 		len(g.Nodes),
-		ShellQuote(g.Tag.NodesConstraint()),
+		ShellQuote(string(g.Tag.NodesConstraint())),
 		onHostBody,
 		factoryBody,
 	)

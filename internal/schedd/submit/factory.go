@@ -80,7 +80,7 @@ func (d Description) launcher() string {
 		d.Tag.Namespace,
 		d.Tag.Name,
 		ShellQuote(
-			d.Tag.Constraint()+" && "+condor.AttrLauncher+" =!= true",
+			string(d.Tag.Constraint().And(condor.AttrLauncher+" =!= true")),
 		),
 		mostLines(d.Parallelism, min(d.Parallelism, IdleAtOnce)),
 		onHostBody,

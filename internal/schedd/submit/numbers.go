@@ -17,14 +17,6 @@ const ownNumber = "HTCJobProc"
 // queueTableRE matches the queue statement that queued writes: what a proc has of its own on each line.
 var queueTableRE = regexp.MustCompile(`(?m)^queue [A-Za-z, ]+ from \(\n((?:[^)\n]+\n)+)\)\n$`)
 
-// NumberAttribute returns what an ad says a job's number in: own means that it is Job.Own.
-func NumberAttribute(own bool) string {
-	if own {
-		return condor.AttrNumber
-	}
-	return "ProcId"
-}
-
 // number returns the number of a proc of the cluster.
 func (d Description) number(proc int) int {
 	if len(d.Numbers) == 0 {

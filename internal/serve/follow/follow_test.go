@@ -46,7 +46,7 @@ func (n *node) set(change func()) {
 	n.more.Broadcast()
 }
 
-func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(condor.Job) error) error {
+func (n *node) Query(_ context.Context, _ schedd.Identity, _ schedd.Query, fn func(condor.Job) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.status == 0 || n.silent != nil {

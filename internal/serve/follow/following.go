@@ -111,8 +111,7 @@ func (f *following) askSchedd(ctx context.Context) error {
 	}
 	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way to HTCondor or back", f.proc.JobID())}
 	cluster, place := f.proc.Place()
-	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", cluster, place)
-	return f.o.Schedd.Queue(ctx, id, one, func(j condor.Job) error {
+	return f.o.Schedd.Query(ctx, id, schedd.Query{Where: condor.OneJob(cluster, place)}, func(j condor.Job) error {
 		if j.Spooling() {
 			return nil
 		}

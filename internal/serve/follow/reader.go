@@ -25,7 +25,7 @@ import (
 
 // Schedd is what a Reader asks of HTCondor.
 type Schedd interface {
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
+	Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error
 	Tail(ctx context.Context, id schedd.Identity, t schedd.Tail, w io.Writer) error
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/usage"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
@@ -89,7 +90,7 @@ func (r *Reader) ask(
 	id, err := r.o.Identity(ctx, run)
 	if err == nil {
 		tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
-		err = r.o.Schedd.Queue(ctx, id, condor.In(run.Cluster, tag.Constraint()), func(j condor.Job) error {
+		err = r.o.Schedd.Query(ctx, id, schedd.Query{Where: tag.Constraint().In(run.Cluster)}, func(j condor.Job) error {
 			proc, used := j.Number(), j.Use(time.Now())
 			if known[proc] || used == (usage.Use{}) {
 				return nil

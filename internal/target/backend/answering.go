@@ -69,7 +69,7 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 		defer limiter.leave(long)
 	}
 	if a.State(id.Endpoint).Down {
-		if err := a.Answers(ctx, id); err != nil {
+		if err := a.answers(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -78,16 +78,16 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 	case err == nil:
 		a.note(id.Endpoint, nil)
 	case unanswered(err) && ctx.Err() == nil:
-		if again := a.Answers(ctx, id); silent(again) {
+		if again := a.answers(ctx, id); silent(again) {
 			return again // it explains the failure better
 		}
 	}
 	return err
 }
 
-// Answers asks the small question and records the answer. Callers share it, so it goes on when the one that began it is
+// answers asks the small question and records the answer. Callers share it, so it goes on when the one that began it is
 // cancelled.
-func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
+func (a *Answering) answers(ctx context.Context, id schedd.Identity) error {
 	asked := a.asking.DoChan(fmt.Sprintf("%q", id), func() (any, error) {
 		return nil, a.question(context.WithoutCancel(ctx), id)
 	})
@@ -118,10 +118,13 @@ func silent(err error) bool {
 // for all.
 func (a *Answering) question(ctx context.Context, id schedd.Identity) error {
 	other, err := a.Any(ctx, id.Endpoint)
-	if err == nil && other != id && a.Schedd.Answers(ctx, other) == nil {
-		return nil
+	if err == nil && other != id {
+		if _, err := a.Schedd.Ping(ctx, other, schedd.Reading); err == nil {
+			return nil
+		}
 	}
-	return a.Schedd.Answers(ctx, id)
+	_, err = a.Schedd.Ping(ctx, id, schedd.Reading)
+	return err
 }
 
 func (a *Answering) note(endpoint schedd.Endpoint, err error) {
@@ -145,60 +148,20 @@ func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) 
 	return cluster, err
 }
 
-func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
-}
-
-func (a *Answering) Present(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	fn condor.JobFunc,
-) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
-}
-
-func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error {
-	return a.about(ctx, id, func() error { return a.Schedd.PresentOf(ctx, id, uids, fn) })
-}
-
-func (a *Answering) Changed(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	p schedd.Period,
-	fn condor.JobFunc,
-) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
-}
-
-func (a *Answering) History(
-	ctx context.Context,
-	id schedd.Identity,
-	constraint string,
-	b schedd.HistoryBounds,
-	fn condor.JobFunc,
-) error {
+func (a *Answering) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
 	return a.about(ctx, id, func() error {
 		began := a.Now()
-		err := a.Schedd.History(ctx, id, constraint, b, fn)
-		if err == nil && b.Limit == 1 {
+		err := a.Schedd.Query(ctx, id, q, fn)
+		if err == nil && q.Left != nil && q.Left.Limit == 1 {
 			a.limiters.of(id.Endpoint, a.Most).answered(a.Now().Sub(began))
 		}
 		return err
 	})
 }
 
-func (a *Answering) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Remove(ctx, id, constraint, reason) })
-}
-
-func (a *Answering) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return a.about(ctx, id, func() error { return a.Schedd.HoldIdle(ctx, id, constraint, reason) })
-}
-
-func (a *Answering) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return a.about(ctx, id, func() error { return a.Schedd.ReleaseHeld(ctx, id, constraint, reason) })
+func (a *Answering) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (o schedd.Outcome, err error) {
+	err = a.about(ctx, id, func() error { o, err = a.Schedd.Change(ctx, id, c); return err })
+	return o, err
 }
 
 // ScheddName asks no schedd, but the site's command or HTCondor's configuration, which no user can influence.
@@ -224,9 +187,12 @@ func (a *Answering) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daem
 	return d, err
 }
 
-func (a *Answering) Account(ctx context.Context, id schedd.Identity) (account string, err error) {
+func (a *Answering) Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (account string, err error) {
+	if p == schedd.Reading {
+		return "", a.answers(ctx, id)
+	}
 	err = a.about(ctx, id, func() error {
-		account, err = a.Schedd.Account(ctx, id)
+		account, err = a.Schedd.Ping(ctx, id, p)
 		return err
 	})
 	return account, err
@@ -234,11 +200,6 @@ func (a *Answering) Account(ctx context.Context, id schedd.Identity) (account st
 
 func (a *Answering) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
 	return a.inTurn(ctx, id, true, func() error { return a.Schedd.Transfer(ctx, id, procs, dir) })
-}
-
-func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) (found bool, err error) {
-	err = a.about(ctx, id, func() error { found, err = a.Schedd.Release(ctx, id, procs); return err })
-	return found, err
 }
 
 // silence is the error of an endpoint that does not answer.

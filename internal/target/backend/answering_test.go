@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
@@ -19,13 +20,13 @@ type slow struct {
 	again chan struct{}
 }
 
-func (s slow) Answers(ctx context.Context, _ schedd.Identity) error {
+func (s slow) Ping(ctx context.Context, _ schedd.Identity, _ schedd.Permission) (string, error) {
 	s.asked <- struct{}{}
 	select {
 	case <-s.again:
-		return nil
+		return "", nil
 	case <-ctx.Done():
-		return &condor.Error{Kind: condor.Timeout}
+		return "", &condor.Error{Kind: condor.Timeout}
 	}
 }
 
@@ -38,9 +39,9 @@ func TestACancelledCallerMakesNoScheddSeemDown(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- a.Answers(ctx, id) }()
+	go func() { first <- scheddtest.Err(a.Ping(ctx, id, schedd.Reading)) }()
 	<-s.asked
-	go func() { second <- a.Answers(t.Context(), id) }()
+	go func() { second <- scheddtest.Err(a.Ping(t.Context(), id, schedd.Reading)) }()
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
 	close(s.again)

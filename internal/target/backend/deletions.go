@@ -96,12 +96,14 @@ func (d *deletions) next(t together) (some []deletion) {
 
 // removeTagged removes the jobs of these objects and returns what each has left in the queue, by UID.
 func (o Owners) removeTagged(ctx context.Context, t together, uids ...string) (map[string]Left, error) {
-	began, err := o.condorRm(ctx, t.id, condor.UIDsConstraint(uids...), t.reason)
+	these := condor.UIDsConstraint(uids...)
+	began, err := o.condorRm(ctx, t.id, these, t.reason)
 	if err != nil {
 		return nil, err
 	}
 	left := make(map[string]Left, len(uids))
-	err = o.Schedd.PresentOf(ctx, t.id, uids, func(j condor.Job) error {
+	there := schedd.Query{Where: these, Presence: true, UIDs: true}
+	err = o.Schedd.Query(ctx, t.id, there, func(j condor.Job) error {
 		of := left[j.Tag.UID]
 		of.add(j)
 		left[j.Tag.UID] = of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,24 +27,22 @@ type removals struct {
 	jobs []condor.Job // what every condor_rm leaves
 }
 
-func (s *removals) Remove(ctx context.Context, _ schedd.Identity, constraint, _ string) error {
-	s.began <- constraint
+func (s *removals) Change(ctx context.Context, _ schedd.Identity, c schedd.Change) (o schedd.Outcome, err error) {
+	s.began <- string(c.(schedd.Remove).Where)
 	select {
 	case err := <-s.letGo:
-		return err
+		return o, err
 	case <-ctx.Done():
-		return ctx.Err()
+		return o, ctx.Err()
 	}
 }
 
-func (s *removals) PresentOf(_ context.Context, _ schedd.Identity, uids []string, fn func(condor.Job) error) error {
+func (s *removals) Query(_ context.Context, _ schedd.Identity, q schedd.Query, fn func(condor.Job) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
-		for _, uid := range uids {
-			if j.Tag.UID == uid {
-				_ = fn(j)
-			}
+		if strings.Contains(string(q.Where), strconv.Quote(j.Tag.UID)) {
+			_ = fn(j)
 		}
 	}
 	return nil

@@ -17,10 +17,9 @@ import (
 // them.
 type Owners struct {
 	Schedd interface {
-		Account(ctx context.Context, id schedd.Identity) (string, error)
-		Present(ctx context.Context, id schedd.Identity, constraint string, fn condor.JobFunc) error
-		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn condor.JobFunc) error
-		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+		Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (account string, err error)
+		Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error
+		Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error)
 	}
 	Credentials Credentials
 
@@ -35,7 +34,7 @@ func NewOwners(s Schedd, credentials Credentials) Owners {
 // Accounts returns the Owners of the jobs that htcd may have sent to a target.
 func (o Owners) Accounts(ctx context.Context, t Target, id schedd.Identity) (accounts []string, err error) {
 	for _, sender := range Senders(ctx, o.Credentials, t, id) {
-		account, err := o.Schedd.Account(ctx, sender)
+		account, err := o.Schedd.Ping(ctx, sender, schedd.Writing)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package backend
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,13 +21,14 @@ type Left struct {
 
 // Remove removes jobs of a target and returns what has not left the queue yet. Neither the target's account nor the
 // common one may remove the Others of it.
-func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (Left, error) {
+func (o Owners) Remove(ctx context.Context, t Target, these condor.Constraint, reason string) (Left, error) {
 	return o.removeAsSenders(ctx, t, func(id schedd.Identity) (left Left, err error) {
-		began, err := o.condorRm(ctx, id, constraint, reason)
+		began, err := o.condorRm(ctx, id, these, reason)
 		if err != nil {
 			return Left{}, err
 		}
-		err = o.Schedd.Present(ctx, id, constraint, func(j condor.Job) error { left.add(j); return nil })
+		there := schedd.Query{Where: these, Presence: true}
+		err = o.Schedd.Query(ctx, id, there, func(j condor.Job) error { left.add(j); return nil })
 		left.Took = time.Since(began)
 		return left, err
 	})
@@ -76,9 +76,10 @@ func (o Owners) removeAsSenders(
 func (o Owners) condorRm(
 	ctx context.Context,
 	id schedd.Identity,
-	constraint, reason string,
+	these condor.Constraint,
+	reason string,
 ) (returned time.Time, err error) {
-	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, condor.Removed), reason)
+	_, err = o.Schedd.Change(ctx, id, schedd.Remove{Where: condor.Or(these).NotIn(condor.Removed), Reason: reason})
 	if err != nil && condor.KindOf(err) == condor.NotAuthorised {
 		err = nil // what is left shows what it may not
 	}

@@ -17,7 +17,7 @@ import (
 // Several chooses between the schedds of a pool that has several. Set its fields before its first use.
 type Several struct {
 	Schedd interface {
-		Answers(ctx context.Context, id schedd.Identity) error
+		Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (account string, err error)
 		State(endpoint schedd.Endpoint) Reachability
 	}
 	Credentials Credentials
@@ -66,7 +66,7 @@ func (s *Several) Choose(ctx context.Context, t Target, schedds []string, jobs i
 	var silent error
 	for _, c := range all {
 		if !c.answers {
-			if err := s.Schedd.Answers(ctx, c.id); err != nil {
+			if _, err := s.Schedd.Ping(ctx, c.id, schedd.Reading); err != nil {
 				if silent != nil {
 					err = fmt.Errorf("%w; %w", silent, err)
 				}

@@ -39,14 +39,14 @@ func newThree() *three {
 
 func (s *three) State(e schedd.Endpoint) Reachability { return s.state[e.Schedd] }
 
-func (s *three) Answers(_ context.Context, id schedd.Identity) error {
+func (s *three) Ping(_ context.Context, id schedd.Identity, _ schedd.Permission) (string, error) {
 	name := id.Endpoint.Schedd
 	s.asked = append(s.asked, name)
 	s.state[name] = Reachability{Asked: true, At: s.clock, Down: s.mute[name]}
 	if s.mute[name] {
-		return &silence{id.Endpoint, errors.New(name + " is silent")}
+		return "", &silence{id.Endpoint, errors.New(name + " is silent")}
 	}
-	return nil
+	return "", nil
 }
 
 func (s *three) Identity(_ context.Context, t Target) (schedd.Identity, error) {
