@@ -45,16 +45,32 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 
 // left asks within the bounds.
 func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condor.JobFunc) error {
-	if c.longLines.at(q.id.Endpoint) {
-		return c.forwards(ctx, q, b, fn)
+	known := c.longLines.of(q.id.Endpoint)
+	if known == unsuspected {
+		err := c.answer(ctx, q.backwards(b), fn)
+		if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || !c.answers(ctx, q.id) {
+			return err
+		}
+		// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
+		// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
+		// It goes on with what was given up, on which nobody should wait once more.
+		c.longLines.note(q.id.Endpoint, suspected, givenUpLasts)
 	}
-	err := c.answer(ctx, q.backwards(b), fn)
-	if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || !c.answers(ctx, q.id) || !c.short(ctx, q) {
-		return err
+	if known != found {
+		n, err := c.length(ctx, q)
+		switch {
+		case err != nil:
+			return err
+		case n >= maxForwards:
+			c.longLines.note(q.id.Endpoint, unsuspected, 0)
+			return &condor.Error{
+				Command: q.name,
+				Kind:    condor.Timeout,
+				Stderr:  "no answer from the end of the history, which is too long to be read from its beginning",
+			}
+		}
+		c.longLines.note(q.id.Endpoint, found, longLinesLast)
 	}
-	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
-	// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
-	c.longLines.note(q.id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 
@@ -62,12 +78,11 @@ func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condo
 // longer history it would show the oldest.
 const maxForwards = 40_000
 
-// short reports whether the complete history can be read from its beginning.
-func (c *Client) short(ctx context.Context, q question) bool {
-	n := 0
+// length returns how many jobs the complete history has, read from its beginning.
+func (c *Client) length(ctx context.Context, q question) (n int, err error) {
 	q.args, q.Where = append(slices.Clone(q.args), "-forwards", "-json"), ""
-	err := c.ask(ctx, q.about("ClusterId,ProcId,JobStatus"), func(condor.Job) error { n++; return nil })
-	return err == nil && n < maxForwards
+	err = c.ask(ctx, q.about("ClusterId,ProcId,JobStatus"), func(condor.Job) error { n++; return nil })
+	return n, err
 }
 
 // backwards reads from the newest, within the bounds.
@@ -104,27 +119,46 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn c
 	return err
 }
 
-// longLines remembers for a while that the history is better read from its beginning; eventually the history is
-// rotated.
+// longLines remembers for a while which histories are better read from their beginning; eventually they are rotated.
 type longLines struct {
 	mu sync.Mutex
-	m  map[Endpoint]time.Time
+	m  map[Endpoint]longLine
 }
 
-// longLinesLast is how long that is remembered.
-const longLinesLast = time.Hour
+type longLine struct {
+	is    suspicion
+	until time.Time
+}
 
-func (l *longLines) at(endpoint Endpoint) bool {
+type suspicion int
+
+const (
+	unsuspected suspicion = iota
+	suspected             // it was not read from its end
+	found                 // and it is short enough to be read from its beginning
+)
+
+const (
+	longLinesLast = time.Hour
+	// givenUpLasts is about as long as a schedd goes on with a reading that nobody waits for any more. Each one more
+	// takes a processor of its host, until not even the beginning is read in time.
+	givenUpLasts = 5 * time.Minute
+)
+
+func (l *longLines) of(endpoint Endpoint) suspicion {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Now().Before(l.m[endpoint])
+	if known := l.m[endpoint]; time.Now().Before(known.until) {
+		return known.is
+	}
+	return unsuspected
 }
 
-func (l *longLines) note(endpoint Endpoint) {
+func (l *longLines) note(endpoint Endpoint, is suspicion, lasts time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
-		l.m = map[Endpoint]time.Time{}
+		l.m = map[Endpoint]longLine{}
 	}
-	l.m[endpoint] = time.Now().Add(longLinesLast)
+	l.m[endpoint] = longLine{is, time.Now().Add(lasts)}
 }

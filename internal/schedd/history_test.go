@@ -58,3 +58,30 @@ func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 		})
 	}
 }
+
+// A reading from the end that is given up goes on at the schedd: with one more at each try, a slow machine would never
+// get to the beginning in time.
+func TestAHistoryIsNotReadFromItsEndAgainWhileItsBeginningIsLateToo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	asked, free := filepath.Join(dir, "asked"), filepath.Join(dir, "free")
+	late := fmt.Sprintf("[ -e %s ] || case \"$*\" in *-forwards*) exec sleep 1000 ;; esac\n", free)
+	client := tools(
+		t,
+		5*time.Second,
+		map[string]string{"condor_history": late + fmt.Sprintf(slow, asked, 1), "condor_ping": ""},
+	)
+	seen := 0
+	ask := func() error {
+		return client.Query(t.Context(), Identity{}, Query{Left: &HistoryBounds{}}, func(condor.Job) error { seen++; return nil })
+	}
+	for range 2 {
+		require.Equal(t, condor.Timeout, condor.KindOf(ask()))
+	}
+	require.NoError(t, os.WriteFile(free, nil, 0o600))
+	require.NoError(t, ask())
+	require.Equal(t, 3, seen)
+	text, err := os.ReadFile(asked)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), "-backwards"))
+}
