@@ -66,8 +66,8 @@ func (c *Client) account(ctx context.Context, id Identity) (string, error) {
 	return account, nil
 }
 
-// answerTime is how long a working schedd may take to answer: another client that stalls during a submission blocks it
-// for 20 s (measured).
+// answerTime is how long a working schedd or collector may take to answer: another client that stalls during a
+// submission blocks a schedd for 20 s (measured).
 const answerTime = 25 * time.Second
 
 // ping runs condor_ping, which reports errors on standard output.

@@ -30,7 +30,7 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	} else {
 		collector, _ = c.config(ctx, id, "COLLECTOR_HOST") // without it the error merely says less
 	}
-	_, silent := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), ask...)
+	_, silent := c.ping(ctx, id, min(answerTime, c.o.Timeout), ask...)
 	explained := *e
 	if kind := condor.KindOf(silent); kind == condor.Unreachable || kind == condor.Timeout {
 		explained.Stderr = fmt.Sprintf(

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
-
-// pingTimeout is how long to wait for the collector's objection to a token.
-const pingTimeout = 10 * time.Second
 
 // unaccepted precedes what a tool says about an IDTOKEN.
 const unaccepted = "the pool does not take this token: its iss has to be the pool's TRUST_DOMAIN, its kid the name of a key that the pool has, " +
@@ -50,7 +46,7 @@ func (c *Client) pingCollector(ctx context.Context, id Identity, options ...stri
 	if pool := c.pool(id); pool != "" {
 		args = append(args, "-pool", pool)
 	}
-	_, err := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), append(args, "-long", "READ")...)
+	_, err := c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-long", "READ")...)
 	return err
 }
 
@@ -66,7 +62,7 @@ func (c *Client) ofSciToken(ctx context.Context, id Identity) string {
 		if unknown != nil {
 			return ""
 		}
-		_, err = c.ping(ctx, id, min(pingTimeout, c.o.Timeout), append(args, debug, "-type", "SCHEDD", "-long", "WRITE")...)
+		_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, debug, "-type", "SCHEDD", "-long", "WRITE")...)
 	}
 	return sciTokenTrouble(server, id.Claims, err)
 }

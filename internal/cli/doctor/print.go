@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// checkTime is how long one check may take: a schedd that is away costs HTCondor's tools 20 s.
-const checkTime = 45 * time.Second
+// checkTime is how long one check may take: a schedd that is away costs HTCondor's tools 20 s, and the longest check
+// has a job run.
+const checkTime = triedWithin + 30*time.Second
 
 // Print prints what each check finds; in a table, as soon as it does. It reports whether there was no problem.
 func Print(ctx context.Context, p Patient, w io.Writer, format string) (well bool, err error) {

@@ -8,8 +8,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// triedWithin is how long the job that tries it may take; a schedd at rest needs some seconds.
-const triedWithin = 35 * time.Second
+// triedWithin is how long the job that tries it may take: a schedd at rest needs some seconds, one on a machine with
+// thirty others at work more than half a minute.
+const triedWithin = 150 * time.Second
 
 // workflows sends a job that tries what DAGMan needs on the schedd's host: nothing else can see that.
 func workflows(htcondor *schedd.Client, id *schedd.Identity, wanted bool) Check {
