@@ -16,7 +16,7 @@ cat "${KRB5CCNAME#FILE:}"
 `
 
 func TestADeadlineOfOneUsersSubmissionIsNobodyElsesOutage(t *testing.T) {
-	o := begin(t, "--command-timeout=5s", "--condor-config="+credentials(t, slow))
+	o := begin(t, "--command-timeout=20s", "--condor-config="+credentials(t, slow))
 	o.Create("other", "sleep 1000\n")
 	o.running("other")
 	before := o.Get("other").Status

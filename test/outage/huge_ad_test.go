@@ -30,7 +30,7 @@ func (o outage) as(command string, args ...string) {
 }
 
 func TestOneHugeAdHidesNoOther(t *testing.T) {
-	o := begin(t, "--command-timeout=10s")
+	o := begin(t, "--command-timeout=30s")
 	// It would slow down every read of the lab's history from its end.
 	t.Cleanup(func() { require.NoError(t, os.Truncate(o.Lab.Path("condor", "spool", "history"), 0)) })
 	o.Create("huge", "exit 0\n", never)

@@ -14,8 +14,9 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// htcd hands out a ticket until two minutes before its expiry (package krb): these last 10 s.
-const ticketLifetime = "130s"
+// htcd hands out a ticket until two minutes before its expiry (package krb): these last 30 s,
+// in which one is submitted after the KDC has stopped.
+const ticketLifetime = "150s"
 
 func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 	o := begin(t, "--krb5-config="+shortTickets(t))

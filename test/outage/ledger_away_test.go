@@ -47,13 +47,15 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			if c.volume != "" {
 				o.mount(filepath.Dir(o.Lab.Ledger()), c.volume)
 			}
-			o.Create("running", "sleep 12\n", trial.Queue(2))
+			wait, end := o.Gate()
+			o.Create("running", wait+"exit 0\n", trial.Queue(2))
 			o.running("running")
 
 			back := sync.OnceFunc(func() { c.back(o) })
 			t.Cleanup(back)
 			c.away(o)
 			o.readyz("the ledger cannot be ")
+			end()
 			var names []string
 			for i := range 2 {
 				names = append(names, fmt.Sprintf("waiting-%d", i))

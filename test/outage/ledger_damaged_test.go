@@ -46,7 +46,8 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		before := o.Get("ended").Status
 		asides := o.aside()
 		running := fmt.Sprintf("running-%d", i)
-		o.Create(running, "sleep 12\n")
+		wait, end := o.Gate()
+		o.Create(running, wait+"exit 0\n")
 		o.running(running)
 		pid := o.status("htcd").Pid
 		if damage.stopped {
@@ -63,6 +64,7 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 			require.NoError(t, err)
 		}
 		o.do(damage.do)
+		end()
 		if damage.stopped {
 			o.do(htcd.Start)
 		}

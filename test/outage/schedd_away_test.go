@@ -14,12 +14,14 @@ import (
 
 func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	o := begin(t)
-	o.Create("running", "sleep 15\n", trial.Queue(2))
+	wait, end := o.Gate()
+	o.Create("running", wait+"exit 0\n", trial.Queue(2))
 	o.Create("deleted", "sleep 1000\n")
 	o.running("running")
 	o.running("deleted")
 
 	o.do(o.part("schedd").Stop)
+	end()
 	names := []string{"running"}
 	for i := range 6 {
 		name := fmt.Sprintf("waiting-%d", i)
@@ -52,11 +54,13 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 
 // The hung schedd accepts connections but never answers: commands wait for htcd's own deadline.
 func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
-	o := begin(t, "--command-timeout=5s")
-	o.Create("running", "sleep 15\n")
+	o := begin(t, "--command-timeout=15s") // condor_q itself gives up after 20 s
+	wait, end := o.Gate()
+	o.Create("running", wait+"exit 0\n")
 	o.running("running")
 
 	o.do(o.part("schedd").Freeze)
+	end()
 	var names []string
 	for i := range 6 { // more than there are submitters
 		names = append(names, fmt.Sprintf("waiting-%d", i))

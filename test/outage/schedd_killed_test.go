@@ -59,12 +59,14 @@ func (o outage) ranInPart(job *v1alpha1.HTCJob) {
 // marked (tried by hand). Here the same is achieved by editing the ads.
 func TestAClusterThatRanInPartIsNotRunTwice(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
-	o.Create("part", "sleep 5\n", trial.Queue(3))
+	wait, end := o.Gate()
+	o.Create("part", wait+"exit 0\n", trial.Queue(3))
 	o.running("part")
 	cluster := fmt.Sprint(o.Get("part").Status.ClusterID)
 	never := []string{cluster + ".1", cluster + ".2"}
 	o.condor("condor_hold", never...)
 	o.condor("condor_qedit", append(never, "StageInFinish", "undefined", "HoldReasonCode", "16", "QDate", "1")...)
+	end()
 
 	job := o.Phase("part", v1alpha1.PhaseFailed)
 	require.Equal(t, []int32{0, 1, 2}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})

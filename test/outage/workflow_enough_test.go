@@ -13,7 +13,8 @@ import (
 // its output.
 func TestEnoughHaveSucceededOnlyOnceHTCondorSaysSo(t *testing.T) {
 	o := begin(t)
-	until := o.ruled("enough", "sequences: {count: 3, complete: 1}", "sleep 20; echo kept")
+	wait, end := o.Gate()
+	until := o.ruled("enough", "sequences: {count: 3, complete: 1}", wait+"echo kept")
 	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 3 })
 	first := fmt.Sprintf("HTCWorkflowUID =?= %q && HTCNode == 0", w.UID)
 	var id string
@@ -29,6 +30,7 @@ func TestEnoughHaveSucceededOnlyOnceHTCondorSaysSo(t *testing.T) {
 		require.NoError(t, err)
 	}
 	signal("STOP")
+	end()
 	told := fmt.Sprintf(
 		`SELECT count(*) FROM nodes n JOIN runs r ON r.id = n.run WHERE r.uid = '%s' AND n.status = 4 AND n.source = 'callback'
 		AND strftime('%%s', 'now') - n.changed / 1000 > 15`,

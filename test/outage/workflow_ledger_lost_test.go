@@ -17,6 +17,7 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 	o := begin(t)
 	client, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
+	wait, end := o.Gate()
 	apply := func(name, first, all string) {
 		text := fmt.Sprintf(
 			`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 3}, steps: [
@@ -25,8 +26,8 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 			{name: after, needs: [all], job: {script: {image: centos, command: sh, source: "true"}}}],
 			finally: {name: report, job: {script: {image: centos, command: sh, source: "true"}}}}}`,
 			name,
-			first+"; test $jobid != job_1",
-			all,
+			first+"test $jobid != job_1",
+			all+"true",
 		)
 		o.ApplyText(text)
 	}
@@ -42,18 +43,20 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 		return s.Phase.Terminal() && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOutputFetched)
 	}
 	inSecond := func(s v1alpha1.HTCWorkflowStatus) bool { return len(s.JobID) == 2 && s.Nodes.Running == 1 }
-	apply("older", "sleep 20", "sleep 60")
+	waitFirst, endFirst := o.Gate()
+	apply("older", waitFirst, wait)
 	until("older", "running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running > 0 })
 	o.do(o.part("htcd").Stop)
 	backup := o.ledgerFiles()
 	o.do(o.part("htcd").Start)
+	endFirst()
 
-	apply("ended", "true", "true")
-	apply("second", "true", "sleep 60")
+	apply("ended", "", "")
+	apply("second", "", wait)
 	before := map[string]v1alpha1.HTCWorkflowStatus{"ended": until("ended", "fetched", fetched).Status}
 	before["second"] = until("second", "in its second DAG", inSecond).Status
 	before["older"] = until("older", "in its second DAG", inSecond).Status
-	apply("first", "sleep 40", "true")
+	apply("first", wait, "")
 	before["first"] = until(
 		"first",
 		"running",
@@ -63,6 +66,7 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 	o.do(o.part("htcd").Stop)
 	o.putBack(backup)
 	o.do(o.part("htcd").Start)
+	end()
 
 	require.Equal(t, before["ended"], until("ended", "as it was", fetched).Status)
 	for name, was := range before {
