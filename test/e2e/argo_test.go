@@ -146,6 +146,10 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	phase := func(p v1alpha1.Phase) func(*trial.Bench, string) {
 		return func(b *trial.Bench, name string) { b.Phase(name, p) }
 	}
+	wait, open := b.Gate()
+	ends := func(*trial.Bench, string) { open() }
+	waitToo, openToo := b.Gate()
+	endsToo := func(*trial.Bench, string) { openToo() }
 	type acts []func(*trial.Bench, string)
 	const neither = ""
 	cases := map[string]struct {
@@ -179,15 +183,15 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 			acts: acts{started, condor("condor_rm")},
 			end:  "failure",
 		},
-		"held-and-released": {spec: map[string]any{"script.source": "sleep 8\n"},
-			acts: acts{started, condor("condor_hold"), phase(v1alpha1.PhaseHeld), condor("condor_release")}, end: "success"},
+		"held-and-released": {spec: map[string]any{"script.source": wait},
+			acts: acts{started, condor("condor_hold"), phase(v1alpha1.PhaseHeld), condor("condor_release"), ends}, end: "success"},
 		"suspended-from-the-start": {
 			spec: map[string]any{"suspend": true},
 			acts: acts{phase(v1alpha1.PhaseSuspended), suspend(false)},
 			end:  "success",
 		},
-		"suspended-while-running": {spec: map[string]any{"script.source": "sleep 8\n"},
-			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
+		"suspended-while-running": {spec: map[string]any{"script.source": waitToo},
+			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false), endsToo}, end: "success"},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
 		// It stays visible in the queue as removed for a while.
 		"deleted-and-slow-to-go": {

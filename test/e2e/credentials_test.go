@@ -292,7 +292,7 @@ func TestNoCredentialIsBroughtBackWhenTheWrapperIsKilled(t *testing.T) {
 func TestTheEndOfACredentialIsToldBeforeItComes(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	jobSecret(b, "wlcg", "token", jwt(time.Now().Add(4*time.Minute)))
+	jobSecret(b, "wlcg", "token", jwt(time.Now().Add(290*time.Second)))
 	renewed := jwt(time.Now().Add(time.Hour))
 	b.Create(
 		"ending",

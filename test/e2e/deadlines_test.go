@@ -55,11 +55,14 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 func TestAJobThatRunsForTooLongEndsByItsOwnDeadline(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	limited := func(job *v1alpha1.HTCJob) { job.Spec.RunDeadlineSeconds = new(int64(3)) }
-	// Whatever releases held jobs does not release these, and what ends in time is not concerned.
-	b.Script("long", "case $1 in 0) sleep 600;; esac\n", limited, func(job *v1alpha1.HTCJob) {
-		job.Spec.Script.Queue, job.Spec.HTCOpts = new(int32(2)), "periodic_release = true\nmax_retries = 3\n"
-	})
+	limited := func(seconds int64) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			// Whatever releases held jobs does not release these.
+			job.Spec.RunDeadlineSeconds, job.Spec.HTCOpts = &seconds, "periodic_release = true\nmax_retries = 3\n"
+		}
+	}
+	b.Script("long", "sleep 600\n", limited(3))
+	b.Script("short", "exit 0\n", limited(600))
 	flow := flowIn(
 		b,
 		"late",
@@ -67,10 +70,10 @@ func TestAJobThatRunsForTooLongEndsByItsOwnDeadline(t *testing.T) {
 	)
 	job := b.Ended("long")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
-	require.EqualValues(t, 1, job.Status.Succeeded)
 	require.Len(t, job.Status.Failures, 1)
 	require.Equal(t, "RunDeadlineExceeded", job.Status.Failures[0].Reason)
 	require.Equal(t, "removed: it ran for more than 3 s (runDeadlineSeconds)", job.Status.Failures[0].Message)
+	require.Equal(t, v1alpha1.PhaseSucceeded, b.Ended("short").Status.Phase)
 	w := flow.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
 	require.Equal(t, "RunDeadlineExceeded", w.Status.Failures[0].Reason)

@@ -18,7 +18,7 @@ func TestAContainerWaitsForPeople(t *testing.T) {
 		}
 	}
 	ran := "echo the script has run\n"
-	b.Script("waits", ran, interactive(20))
+	b.Script("waits", ran, interactive(60))
 	b.Until("waits", "submitted", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
 	// The time of the container is that of the submission; htcd's own deadline can be put off.
 	b.Kubectl("patch", "htcjob", "waits", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":3600}}`)

@@ -121,18 +121,19 @@ func TestAStopSurvivesTheAbsenceOfTheScheddAndARestartOfHtcd(t *testing.T) {
 		require.NoError(t, htcd.Start(ctx))
 	})
 	b.Script("paused", "sleep 1000\n")
-	b.Script("late", "sleep 1000\n", func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(20)) })
+	b.Script("late", "sleep 1000\n")
 	b.Phase("paused", v1alpha1.PhaseRunning)
 	b.Phase("late", v1alpha1.PhaseRunning)
 	require.NoError(t, condor.Stop(t.Context()))
 	spec(b, "paused", `"suspend":true`)
+	spec(b, "late", `"activeDeadlineSeconds":2`)
 	for _, name := range []string{"paused", "late"} {
 		job := b.Until(name, "waiting for the schedd", func(job *v1alpha1.HTCJob) bool {
 			return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionBackendReachable)
 		})
 		require.Equal(t, []int32{1, 0, 0}, countsOf(job))
 	}
-	told(b, "late", "Stopping", "20 seconds have passed")
+	told(b, "late", "Stopping", "2 seconds have passed")
 	require.NoError(t, htcd.Restart(t.Context()))
 	require.NoError(t, condor.Start(t.Context()))
 	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout="+trial.Patience.String())

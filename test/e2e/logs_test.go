@@ -130,7 +130,8 @@ func TestGetOutputThatLacksJobsIsNoSuccess(t *testing.T) {
 
 func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
 	b := trial.New(t)
-	b.Script("count", "for i in $(seq 30); do echo line $i; sleep 0.5; done\n")
+	wait, end := b.Gate()
+	b.Script("count", "for i in $(seq 30); do echo line $i; [ $i != 10 ] || { "+wait+"}; done\n")
 	var want strings.Builder
 	for i := range 30 {
 		fmt.Fprintf(&want, "line %d\n", i+1)
@@ -155,6 +156,7 @@ func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
 	htcd := b.Lab.Part("htcd")
 	require.NoError(t, htcd.Stop(t.Context()))
 	require.NoError(t, htcd.Start(t.Context()))
+	end()
 	rest, err := io.ReadAll(out)
 	require.NoError(t, err)
 	require.NoError(t, follow.Wait())

@@ -43,5 +43,5 @@ func TestWhatAnotherControllerRunsIsLeftAlone(t *testing.T) {
 			require.ErrorContains(t, err, refusal, fmt.Sprint(object, change))
 		}
 	}
-	b.Kubectl("delete", "htcjob/other", "htcworkflow/others", "--timeout=1m")
+	b.Kubectl("delete", "htcjob/other", "htcworkflow/others", "--timeout="+trial.Patience.String())
 }

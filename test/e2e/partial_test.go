@@ -45,7 +45,7 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 
 	c.Kubectl("patch", "configmap", "mood", "-p", `{"data":{"code":"0"}}`)
 	c.ends(0, "rerun", "part", "--failed")
-	c.ends(0, "wait", "part", "--timeout", "3m")
+	c.ends(0, "wait", "part", "--timeout", trial.Patience.String())
 	job = c.Get("part")
 	require.Equal(t, []int32{0, 4, 0}, countsOf(job))
 	require.True(t, job.Status.OutputFetched, "Succeeded waits for it")

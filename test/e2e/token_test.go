@@ -170,15 +170,19 @@ func examined(t *testing.T, l *lab.Lab, flags []string) {
 	t.Cleanup(func() { remove(context.WithoutCancel(t.Context())) })
 	for name, c := range map[string]struct {
 		claims          map[string]any
+		left            int64 // seconds of its life, if it is not whole
 		flags           []string
 		check, says, to string
 	}{
-		"whole":                   {nil, nil, "", "", ""},
-		"almost at its end":       {map[string]any{"exp": time.Now().Unix() + 240}, nil, "ticket", "ends in", "a new one of the SciToken's issuer"},
-		"for another audience":    {map[string]any{"aud": "https://elsewhere.example.org"}, nil, "schedd", "does not accept this token, with iss", "tokens of this issuer"},
-		"a pool that is a number": {nil, []string{"--collector=" + pool(t, l)}, "schedd", "named by an address", "SEC_CLIENT_AUTHENTICATION_METHODS"},
-		"for reading":             {map[string]any{"scope": "condor:/READ"}, nil, "authorisation", "must grant reading and writing", "ALLOW_WRITE"},
+		"whole":                   {nil, 0, nil, "", "", ""},
+		"almost at its end":       {nil, 240, nil, "ticket", "ends in", "a new one of the SciToken's issuer"},
+		"for another audience":    {map[string]any{"aud": "https://elsewhere.example.org"}, 0, nil, "schedd", "does not accept this token, with iss", "tokens of this issuer"},
+		"a pool that is a number": {nil, 0, []string{"--collector=" + pool(t, l)}, "schedd", "named by an address", "SEC_CLIENT_AUTHENTICATION_METHODS"},
+		"for reading":             {map[string]any{"scope": "condor:/READ"}, 0, nil, "authorisation", "must grant reading and writing", "ALLOW_WRITE"},
 	} {
+		if c.left > 0 {
+			c.claims = map[string]any{"exp": time.Now().Unix() + c.left}
+		}
 		keep(b, "default", "sci-token", sciToken(b, c.claims))
 		found := doctor(t, l, append(slices.Clone(flags), c.flags...)...)
 		if c.check == "" {

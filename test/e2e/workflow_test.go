@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -55,17 +56,30 @@ func (f *flow) until(wanted string, is func(*v1alpha1.HTCWorkflow) bool) *v1alph
 	return w
 }
 
-// ended waits until the workflow has ended and its output is here.
+// ended waits until the workflow has ended and its output is here. Each node and each DAG has the time of a wait: a
+// chain of them takes minutes on an idle machine.
 func (f *flow) ended() *v1alpha1.HTCWorkflow {
 	f.T.Helper()
-	return f.until("ended", func(w *v1alpha1.HTCWorkflow) bool {
-		for _, c := range w.Status.Conditions {
-			if c.Type == v1alpha1.ConditionOutputFetched && c.Status == metav1.ConditionTrue {
-				return w.Status.Phase.Terminal()
-			}
+	over := func(w *v1alpha1.HTCWorkflow) bool {
+		return w.Status.Phase.Terminal() && (len(w.Status.JobID) == 0 ||
+			meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
+	}
+	for far := -1; ; {
+		w := f.until("ended, or any further", func(w *v1alpha1.HTCWorkflow) bool { return over(w) || reached(w) > far })
+		if over(w) {
+			return w
 		}
-		return w.Status.Phase.Terminal() && len(w.Status.JobID) == 0
-	})
+		far = reached(w)
+	}
+}
+
+// reached counts what a workflow has behind it.
+func reached(w *v1alpha1.HTCWorkflow) int {
+	n := len(w.Status.JobID) + int(w.Status.Nodes.Done+w.Status.Nodes.Failed)
+	if w.Status.Phase.Terminal() {
+		n++
+	}
+	return n
 }
 
 // gone deletes the workflow and waits until neither it nor a job of it is left.

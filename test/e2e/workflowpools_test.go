@@ -34,6 +34,7 @@ func pooled(t *testing.T, spec string) (*flow, keptPool) {
 func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	t.Parallel()
 	none, grid := pooled(t, "state: Online")
+	wait, end := none.Gate()
 	f := none.another("scan", fmt.Sprintf(`
   pool: {name: %s}
   steps:
@@ -42,11 +43,11 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
     job: {script: {image: centos, command: sh, source: "true"}, requirements: "Memory > 99999999"}
   - name: runs
     needs: []
-    job: {script: {image: centos, command: sh, source: "sleep 60"}}
+    job: {script: {image: centos, command: bash, source: "%s"}}
   - name: after
     needs: [runs]
     job: {script: {image: centos, command: sh, source: "true"}}
-`, grid.name))
+`, grid.name, wait))
 	w := f.until(
 		"running",
 		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running == 1 && w.Status.Nodes.Idle == 2 },
@@ -78,6 +79,7 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	)
 
 	// What runs goes on to its end, and nothing comes after it.
+	end()
 	f.until(
 		"done in part",
 		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 1 && w.Status.Nodes.Running == 0 },

@@ -144,7 +144,7 @@ func TestARuleRepeatsStepsOfSequences(t *testing.T) {
 	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 10}, w.Status.Nodes)
 	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 3}, w.Status.Sequences)
 	require.Len(t, w.Status.JobID, 3, "once, and then what is for all")
-	require.EqualValues(t, 3, metric(w, "fit", "chi2").Count)
+	f.until("summed up", func(w *v1alpha1.HTCWorkflow) bool { return metric(w, "fit", "chi2").Count == 3 })
 	f.Event(f.name, "rule 1 (fit.chi2, value > 2): it is 3 in job_2; 1 sequence again from fit on")
 	made := f.output(w, "make/job_2", "made")
 	require.Equal(t, made+"run\n", f.output(w, "keep/job_2", "kept"), "what is not repeated stays as it is")
