@@ -14,11 +14,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// A holder that could not renew for 3.5 s stops, others take over after 5 s. To stop costs little: the process replaces
-// itself, and goes on at once unless another leads by then.
+// A holder that could not renew for 10 s stops, others take over after 15 s. To stop is not cheap on a busy machine: it
+// ends the commands that run, and what was just being sent has to be looked for. With 3.5 s, under a load of 60 on two
+// cores, that was every 20 s, and a submission took longer than that: nothing was sent for minutes.
 const (
-	leaseDuration = 5 * time.Second
-	renewDeadline = 3500 * time.Millisecond
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
 	retryPeriod   = time.Second
 )
 
