@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -38,6 +39,11 @@ func (s *Sender) RemoveAll(
 	if all.Removed > 0 {
 		s.Absences.Clear(uid)
 		return stillThere(all)
+	}
+	for _, t := range targets {
+		if err := s.noFactory(ctx, t, runs, condor.UIDConstraint(uid)); err != nil {
+			return err
+		}
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -116,20 +122,57 @@ func (s *Sender) RemoveNodes(
 	reason string,
 ) error {
 	left, err := s.Owners.Remove(ctx, t, these, reason)
-	if err != nil || left.Removed+len(left.Others) == 0 {
+	if err != nil {
 		return err
+	}
+	if left.Removed+len(left.Others) > 0 {
+		accounts, err := s.Owners.AccountsOfRuns(ctx, t, runs)
+		if err != nil {
+			return fmt.Errorf("whose the jobs are: %w", err)
+		}
+		of, strange := left.Of(accounts)
+		s.warnOfStrangers(strange)
+		switch {
+		case len(of.Others) > 0:
+			return othersJobs(t.Namespace, of.Others)
+		case of.Removed > 0:
+			return stillThere(of)
+		}
+	}
+	return s.noFactory(ctx, t, runs, these)
+}
+
+// noFactory returns nil once the queue shows no factory of these runs, of which none may be known any more. HTCondor
+// keeps one that was removed for some seconds after the last of its jobs, and would go on with it if it were started again
+// then. To see it there is to have it removed once more.
+func (s *Sender) noFactory(ctx context.Context, t backend.Target, runs []ledger.Run, these condor.Constraint) error {
+	if len(runs) > 0 && !slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.Factory > 0 }) {
+		return nil
+	}
+	id, err := s.Owners.Credentials.Identity(ctx, t)
+	if err != nil {
+		return err
+	}
+	var there []condor.Job
+	factories := schedd.Query{Where: these, Factories: true}
+	err = s.Schedd.Query(ctx, id, factories, func(f condor.Job) error { there = append(there, f); return nil })
+	if err != nil {
+		return fmt.Errorf("ask for factories: %w", err)
+	}
+	if len(there) == 0 {
+		return nil
 	}
 	accounts, err := s.Owners.AccountsOfRuns(ctx, t, runs)
 	if err != nil {
-		return fmt.Errorf("whose the jobs are: %w", err)
+		return fmt.Errorf("whose the factories are: %w", err)
 	}
-	left, strange := left.Of(accounts)
-	s.warnOfStrangers(strange)
-	switch {
-	case len(left.Others) > 0:
-		return othersJobs(t.Namespace, left.Others)
-	case left.Removed > 0:
-		return stillThere(left)
+	for _, f := range there {
+		if slices.Contains(accounts, f.Owner) {
+			return &Waiting{
+				After:   5 * time.Second, // as often as HTCondor looks for such ones
+				Message: fmt.Sprintf("cluster %d, which makes jobs, is not out of the queue yet", f.Cluster),
+			}
+		}
 	}
 	return nil
 }

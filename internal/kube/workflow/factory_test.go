@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // factoryOf returns how many nodes of a DAG a factory makes, and what its first node is called in HTCondor.
@@ -62,28 +64,107 @@ func TestRulesThatResizeHaveDAGManSendTheNodes(t *testing.T) {
 	require.Zero(t, n)
 }
 
+// made applies a workflow whose nodes, so many, a factory makes as cluster 7: two are there.
+func (w *world) made(nodes int) {
+	w.t.Helper()
+	w.Site.FactoryAbove = 1
+	flow := newWorkflow("flow")
+	flow.Spec.Sequences.Count = new(int32(nodes))
+	w.apply(flow)
+	w.schedd.PutFactory(condor.Job{
+		Cluster: 7, Owner: scheddtest.Robot, Node: condor.NodeTag{UID: "uid-flow", DAG: 1}, Made: nodes,
+		Factory: &condor.Factory{Next: 2, Open: true},
+	})
+	w.putNode(0)
+	w.putNode(1)
+	require.NoError(w.t, w.Crosscheck(w.t.Context()))
+	_, jobID := w.factoryOf(1)
+	require.Equal(w.t, "7.0", jobID)
+}
+
+func (w *world) putNode(number int) {
+	w.schedd.Put(condor.Job{
+		Cluster: 7, Proc: number, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1,
+		Node: condor.NodeTag{UID: "uid-flow", DAG: 1, Number: number},
+	})
+}
+
+// launcherGoes has somebody remove the launcher while it does not run.
+func (w *world) launcherGoes() {
+	w.t.Helper()
+	robot := schedd.Identity{CCache: scheddtest.Robot}
+	require.NoError(w.t, scheddtest.Err(w.schedd.Change(w.t.Context(), robot, schedd.Remove{Where: condor.UIDConstraint("uid-flow"), Reason: "by hand"})))
+	require.NoError(w.t, w.Crosscheck(w.t.Context()))
+}
+
+// left returns how many jobs, and factories, there are of the nodes.
+func (w *world) left() (jobs, factories int) {
+	w.t.Helper()
+	for _, j := range w.schedd.Jobs() {
+		if j.Cluster == 7 {
+			jobs++
+		}
+	}
+	count := func(condor.Job) error { factories++; return nil }
+	these := schedd.Query{Where: submit.NodesConstraint("uid-flow"), Factories: true}
+	require.NoError(w.t, w.schedd.Query(w.t.Context(), schedd.Identity{}, these, count))
+	return jobs, factories
+}
+
+func (w *world) noneLeft() {
+	w.t.Helper()
+	jobs, factories := w.left()
+	require.Zero(w.t, jobs)
+	require.Zero(w.t, factories)
+}
+
 func TestAFactoryWhoseLauncherIsGoneIsRemoved(t *testing.T) {
 	w := newWorld(t)
-	w.Site.FactoryAbove = 1
-	w.apply(newWorkflow("flow"))
-	for number := range 2 {
-		w.schedd.Put(condor.Job{
-			Cluster: 7, Proc: number, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1,
-			Node: condor.NodeTag{UID: "uid-flow", DAG: 1, Number: number},
-		})
-	}
-	require.NoError(t, w.Crosscheck(t.Context()))
-	_, jobID := w.factoryOf(1)
-	require.Equal(t, "7.0", jobID)
-	robot := schedd.Identity{CCache: scheddtest.Robot}
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), robot, schedd.Remove{Where: condor.UIDConstraint("uid-flow"), Reason: "by hand"})))
+	w.made(2)
+	w.launcherGoes()
 	for range 4 {
 		require.NoError(t, w.Crosscheck(t.Context()))
 		w.later(time.Minute)
 	}
 	require.Equal(t, v1alpha1.PhaseRemoved, w.flow("flow").Status.Phase)
-	for _, j := range w.schedd.Jobs() {
-		require.NotEqual(t, 7, j.Cluster)
+	w.noneLeft()
+}
+
+func TestAFactoryWhoseLauncherIsGoneBeforeAStopIsThroughIsRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.made(2)
+	w.schedd.Down(errors.New("no answer"), scheddtest.Remove)
+	w.suspend("flow", true)
+	w.schedd.Down(nil, scheddtest.Remove)
+	w.launcherGoes()
+	for range 4 {
+		w.later(time.Minute)
+		require.NoError(t, w.Crosscheck(t.Context()))
+	}
+	require.Equal(t, v1alpha1.PhaseSuspended, w.flow("flow").Status.Phase)
+	w.noneLeft()
+}
+
+func TestAFactoryThatAScheddGoesOnWithAfterItsRestartIsRemovedAgain(t *testing.T) {
+	for name, stop := range map[string]func(*world){
+		"suspended": func(w *world) { w.setSuspend("flow", true) },
+		"deleted":   func(w *world) { w.delete("flow") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.made(3)
+			stop(w)
+			w.later(2 * time.Second)
+			jobs, factories := w.left()
+			require.Equal(t, []int{0, 1}, []int{jobs, factories}, "it stays for some seconds")
+			w.schedd.Restart()
+			w.putNode(2)
+			for range 4 {
+				w.later(time.Minute)
+				require.NoError(t, w.Crosscheck(t.Context()))
+			}
+			w.noneLeft()
+		})
 	}
 }
 

@@ -271,13 +271,18 @@ func (w *world) suspended(name string) {
 
 func (w *world) suspend(name string, is bool) {
 	w.t.Helper()
+	w.setSuspend(name, is)
+	for range 3 {
+		w.later(time.Minute)
+	}
+}
+
+func (w *world) setSuspend(name string, is bool) {
+	w.t.Helper()
 	flow := w.flow(name).DeepCopy()
 	flow.Spec.Suspend = is
 	flow.Generation++
 	require.NoError(w.t, w.store.Update(flow))
-	for range 3 {
-		w.later(time.Minute)
-	}
 }
 
 func TestADAGThatHtcdHadSuspendedIsNoFailureWhenTheLedgerIsLost(t *testing.T) {

@@ -42,10 +42,8 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		}
 		c.Events.Normal(w, "Stopping", d.Message+": what has not ended is being removed from HTCondor")
 	}
-	if !run.Confirmed {
-		if err := c.removeDAG(ctx, w, run); err != nil {
-			return err
-		}
+	if err := c.removeDAG(ctx, w, run); err != nil {
+		return err
 	}
 	return c.settle(ctx, run)
 }
@@ -79,7 +77,8 @@ func unconfirmed(after time.Duration) error {
 	return &sending.Waiting{After: after, Message: "HTCondor has not confirmed yet how some nodes ended"}
 }
 
-// removeDAG removes a DAG's own job, which takes its nodes along, and then what is left of these.
+// removeDAG removes a DAG's own job, which takes its nodes along, and then what is left of these: a launcher that does
+// not run takes no factory along, and somebody may have removed DAGMan before.
 func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
 	var unsure []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -107,8 +106,10 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	own := tag(w, run.Attempt).Constraint().NotIn(condor.Completed, condor.Removed).In(run.Cluster)
 	t, reason := backend.TargetOf(run), crosscheck.RemoveReason(run.Stop)
-	if err := c.sender.Remove(ctx, t, own, reason); err != nil {
-		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
+	if !run.Confirmed {
+		if err := c.sender.Remove(ctx, t, own, reason); err != nil {
+			return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
+		}
 	}
 	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {
 		return fmt.Errorf("remove the nodes of DAG %d: %w", run.Attempt, err)

@@ -2,6 +2,7 @@ package scheddtest
 
 import (
 	"context"
+	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -13,11 +14,16 @@ const (
 	Daemon  = "Daemon"
 )
 
-// Restart makes the schedd say that it was started now.
+// Restart makes the schedd say that it was started now, and go on with factories that it has not cleaned up yet.
 func (s *Schedd) Restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.started = s.now().Unix()
+	for _, f := range s.factories {
+		if s.there(f) {
+			f.removed = time.Time{}
+		}
+	}
 }
 
 // Restore makes the queue what Jobs returned at some time, as after the job_queue.log of that time was put back.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -26,7 +27,12 @@ type factory struct {
 	job  condor.Job // as which it makes jobs
 	own  []*int     // their numbers
 	most int        // that are there at a time
+
+	removed time.Time // zero: it goes on
 }
+
+// cleanup is how long the schedd keeps a factory that was removed and has no jobs.
+const cleanup = 5 * time.Second
 
 // launch notes the factory of a launcher whose sandbox is in dir.
 func (s *Schedd) launch(cluster int, dir string) error {
@@ -90,7 +96,7 @@ func (s *Schedd) make() {
 				there++
 			}
 		}
-		for ; f.Open && f.Paused == "" && there < f.most && f.Next < f.ad.Made; there++ {
+		for ; f.Open && f.Paused == "" && f.removed.IsZero() && there < f.most && f.Next < f.ad.Made; there++ {
 			f.job.Own = f.own[f.Next]
 			f.job.Proc, f.job.EnteredCurrentStatus = f.Next, s.now().Unix()
 			f.Next++
@@ -160,6 +166,6 @@ func (s *Schedd) stopMaking(ctx context.Context, c schedd.StopMaking) (schedd.Ou
 
 // there reports whether a factory is in the queue: until all of its jobs have left it.
 func (s *Schedd) there(f *factory) bool {
-	return f.Open &&
-		(f.Next < f.ad.Made || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.ad.Cluster }))
+	goesOn := f.Next < f.ad.Made && (f.removed.IsZero() || s.now().Sub(f.removed) < cleanup)
+	return f.Open && (goesOn || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.ad.Cluster }))
 }

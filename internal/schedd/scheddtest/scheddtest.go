@@ -391,8 +391,8 @@ func (s *Schedd) remove(ctx context.Context, id schedd.Identity, c schedd.Remove
 	}
 	s.queue = rest
 	for _, f := range s.factories {
-		if hit, err := match(f.job, c.Where); err != nil || hit {
-			f.ad.Made = f.Next // it makes no more
+		if hit, err := match(f.job, c.Where); (err != nil || hit) && f.removed.IsZero() {
+			f.removed = s.now()
 		}
 	}
 	return f.Err
