@@ -28,3 +28,15 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 	w.settle()
 	require.Zero(t, w.Memory.Len())
 }
+
+func TestTheOutputOfAWorkflowThatIsDeletedIsNotFetched(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Complete(1, 0, 0)
+	require.NoError(t, w.Crosscheck(t.Context()))
+	require.NoError(t, objects{w}.Delete(t.Context(), w.flow("flow")))
+	key, _ := w.Changed.Get()
+	w.SyncOne(t.Context(), key)
+	w.Changed.Done(key)
+	require.Zero(t, w.fetches.Len())
+}

@@ -49,8 +49,11 @@ func (c current) Step() reconciler.Step {
 
 func (c current) Follow(ctx context.Context) error {
 	dag := c.s.newest()
-	if c.d.Action == Rest && c.s.Workflow.DeletionTimestamp != nil {
+	switch deleted := c.s.Workflow.DeletionTimestamp != nil; {
+	case deleted && c.d.Action == Rest:
 		return nil
+	case deleted: // nobody wants its output or its results
+		return c.KeepQuota(ctx, c.s.together(), c.s.demand)
 	}
 	known := c.Memory.Of(c.key)
 	fetchable := known.Blockers[reconciler.Fetching] == nil
