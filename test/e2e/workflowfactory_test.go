@@ -70,3 +70,45 @@ func TestAFactoryOfNodesThatSomebodyHoldsSaysSo(t *testing.T) {
 	held("NotHeld")
 	f.gone(w)
 }
+
+// A launcher that does not run cannot take its factory back.
+func TestAFactoryOfNodesIsRemovedAlsoWhileItsLauncherIsHeld(t *testing.T) {
+	t.Parallel()
+	stopped := func(phase v1alpha1.Phase) func(f *flow) {
+		return func(f *flow) {
+			f.until(string(phase), func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == phase })
+		}
+	}
+	for name, stop := range map[string]func(f *flow, w *v1alpha1.HTCWorkflow){
+		"suspended": func(f *flow, _ *v1alpha1.HTCWorkflow) {
+			f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+			stopped(v1alpha1.PhaseSuspended)(f)
+		},
+		"its deadline has passed": func(f *flow, _ *v1alpha1.HTCWorkflow) {
+			f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":1}}`)
+			stopped(v1alpha1.PhaseFailed)(f)
+		},
+		"deleted": (*flow).gone,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFlow(t, "many", `
+  sequences: {count: 1001}
+  throttle: {maxJobs: 2}
+  steps:
+  - name: sim
+    job:
+      script: {image: /opt/image/busybox, command: sh, source: sleep 1000}
+`)
+			w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running == 2 })
+			_, err := f.Lab.Run(t.Context(), "condor_hold", "-constraint", fmt.Sprintf("HTCJobUID =?= %q", w.UID))
+			require.NoError(t, err)
+			stop(f, w)
+			nodes := fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)
+			require.Empty(t, f.Condor("condor_q", nodes, "JobStatus"))
+			left, err := f.Lab.Run(t.Context(), "condor_q", "-factory", "-allusers", "-constraint", nodes, "-af", "ClusterId")
+			require.NoError(t, err)
+			require.Empty(t, left, "its factory")
+		})
+	}
+}
