@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -81,7 +82,7 @@ func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs sc
 var errUnsure = errors.New("nothing was done: the lease has not been renewed for too long, another htcd may be at work")
 
 // sureOf reports whether the Lease was renewed so recently that nobody else can have it.
-func sureOf(leads func() bool, renewed *renewals) func() error {
+func sureOf(leads func() bool, renewed *renewals, renewDeadline time.Duration) func() error {
 	return func() error {
 		if !leads() || renewed.age() > renewDeadline {
 			return errUnsure

@@ -24,10 +24,11 @@ func (l *lease) Identity() string { return "first" }
 func (l *lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
 
 func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
+	const renewDeadline = time.Minute
 	var clock time.Duration
 	kept := &lease{}
 	renewed := &renewals{Interface: kept, clock: func() time.Duration { return clock }}
-	sure := sureOf(func() bool { return true }, renewed)
+	sure := sureOf(func() bool { return true }, renewed, renewDeadline)
 	renew := func(holder string) {
 		_ = renewed.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder})
 	}
@@ -49,6 +50,15 @@ func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
 	kept.err = nil
 	renew("") // released
 	require.ErrorIs(t, sure(), errUnsure)
+}
+
+// Others wait longer than a holder goes on, by the second in which they saw it renew.
+func TestAHolderStopsBeforeOthersTakeOver(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		p := patienceOf(late)
+		require.Less(t, p.renewDeadline+retryPeriod, p.leaseDuration)
+	}
+	require.Less(t, patienceOf(false).leaseDuration, patienceOf(true).renewDeadline)
 }
 
 // The kernel counts its uptime by the clock that runs during sleep.

@@ -14,7 +14,6 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
-	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // factoryOf returns how many nodes of a DAG a factory makes, and what its first node is called in HTCondor.
@@ -106,7 +105,7 @@ func (w *world) left() (jobs, factories int) {
 		}
 	}
 	count := func(condor.Job) error { factories++; return nil }
-	these := schedd.Query{Where: submit.NodesConstraint("uid-flow"), Factories: true}
+	these := schedd.Query{Where: condor.NodesConstraint("uid-flow"), Factories: true}
 	require.NoError(w.t, w.schedd.Query(w.t.Context(), schedd.Identity{}, these, count))
 	return jobs, factories
 }
