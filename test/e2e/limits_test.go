@@ -71,6 +71,7 @@ func (p limited) delete(names ...string) {
 }
 
 func TestALimitOfOneHTCJob(t *testing.T) {
+	t.Parallel()
 	p := newLimited(trial.New(t), "q", `{"limits": {"maxQueue": 2}}`)
 	p.idle("large", trial.Queue(3))
 	job := p.Phase("large", v1alpha1.PhaseFailed)
@@ -82,6 +83,7 @@ func TestALimitOfOneHTCJob(t *testing.T) {
 }
 
 func TestALimitOfOpenJobs(t *testing.T) {
+	t.Parallel()
 	p := newLimited(trial.New(t), "o", `{"limits": {"maxOpen": 3}}`)
 	p.idle("first", trial.Queue(2))
 	require.Equal(t, 2, p.sent("first"))
@@ -102,6 +104,7 @@ func TestALimitOfOpenJobs(t *testing.T) {
 }
 
 func TestALimitOfANamespace(t *testing.T) {
+	t.Parallel()
 	a, b := trial.New(t), trial.New(t)
 	p := newLimited(a, "n", `{"limits": {"maxOpenPerNamespace": 1}}`)
 	other := limited{b, p.name}
@@ -120,6 +123,7 @@ func TestALimitOfANamespace(t *testing.T) {
 }
 
 func TestLimitsOfIdleJobsCountJobs(t *testing.T) {
+	t.Parallel()
 	b := trial.New(t)
 	p := newLimited(b, "i", `{"limits": {"maxIdle": 2}}`)
 	p.idle("first")
@@ -146,6 +150,7 @@ func TestLimitsOfIdleJobsCountJobs(t *testing.T) {
 	require.Equal(t, 3, p.sent("two"))
 }
 
+// It has to be seen waiting, for which it has less than a minute.
 func TestALimitOfNewJobsPerMinute(t *testing.T) {
 	p := newLimited(trial.New(t), "m", `{"limits": {"newPerMinute": 2}}`)
 	p.idle("first", trial.Queue(2))
@@ -159,6 +164,7 @@ func TestALimitOfNewJobsPerMinute(t *testing.T) {
 }
 
 func TestALimitOfHeldJobs(t *testing.T) {
+	t.Parallel()
 	p := newLimited(trial.New(t), "h", `{"limits": {"maxHeld": 0}}`)
 	p.idle("first")
 	p.sent("first")
@@ -191,6 +197,7 @@ func TestALimitOfHeldJobs(t *testing.T) {
 }
 
 func TestTheLimitThatFollowsWhatRunsHasBounds(t *testing.T) {
+	t.Parallel()
 	b := trial.New(t)
 	p := newLimited(b, "b", `{"limits": {"idlePercentOfRunning": {"percent": 10, "min": 2}}}`)
 	p.idle("one")
@@ -229,6 +236,7 @@ func TestAPoolsStatusListsItsFirst20Namespaces(t *testing.T) {
 }
 
 func TestThoseThatWaitTakeTurns(t *testing.T) {
+	t.Parallel()
 	a, b := trial.New(t), trial.New(t)
 	p := newLimited(a, "t", `{"limits": {"maxOpen": 1}}`)
 	other := limited{b, p.name}
@@ -252,6 +260,7 @@ func TestThoseThatWaitTakeTurns(t *testing.T) {
 }
 
 func TestAPoolThatDrainsSendsNothingNew(t *testing.T) {
+	t.Parallel()
 	p := newLimited(trial.New(t), "d", `{}`)
 	p.idle("first")
 	p.sent("first")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,11 +13,11 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed three times meanwhile: each time
+// Twenty jobs with a megabyte each are fetched in about a second. htcd is killed three times meanwhile: each time
 // everything not yet in place is fetched again.
 func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	o := begin(t)
-	const procs = 50
+	const procs = 20
 	o.Script("many", "echo \"I am $1\"; head -c 1000000 /dev/zero > big; echo \"end $1\" > end\n", trial.Queue(procs))
 	fetches := o.Lab.Path("htcd", "data", "out", ".incoming", "fetch-*")
 	for range 3 {
@@ -43,7 +44,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	require.Empty(t, left)
 	require.Equal(
 		t,
-		"50",
+		strconv.Itoa(procs),
 		o.SQL(
 			"SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')",
 		),
