@@ -74,7 +74,7 @@ host: ## install the few packages that the host itself needs
 
 # What test and test-condor25 leave to test-all: the tests that a file names for their release.
 RELEASE = $(if $(filter 25,$(CONDOR)),25,23)
-LEFT = $(shell awk '$$1 == "all" || $$1 == "$(RELEASE)" { sub(":", "", $$2); print $$2 }' test/left-to-test-all.txt | paste -sd '|')
+LEFT = $(shell awk '$$1 == "all" || $$1 == "$(RELEASE)" { print $$2 }' test/left-to-test-all.txt | paste -sd '|')
 SKIP ?= -skip '^($(LEFT))$$'
 
 # Side by side, since most tests wait for something to be noticed: LANES at a time, the longest first. ALSO names further targets
@@ -95,7 +95,7 @@ test-unit: ## the tests that need no real part
 .PHONY: test-lab
 test-lab: $(HOST) ## the tests in a lab, except those of package outage
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -p 1 -parallel 8 -timeout 80m $(SKIP) $$(go list ./... | grep -v /outage)
+		go test -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) $$(go list ./... | grep -v /outage)
 
 .PHONY: test-outage
 test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damaged
@@ -118,7 +118,7 @@ test-condor25: RELEASE = 25
 test-condor25: $(HOST) ## with HTCondor 25.14, the tests of schedd and those of e2e that depend on HTCondor
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-condor25
 	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
-		go test -tags releases -count=1 -p 1 -parallel 8 -timeout 80m $(SKIP) ./schedd ./e2e
+		go test -tags releases -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./schedd ./e2e
 
 .PHONY: test-all
 test-all: ## every test with both releases of HTCondor, one release after the other

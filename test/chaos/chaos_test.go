@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	trials = flag.Int("trials", 20, "how many HTCJobs")
+	trials = flag.Int("trials", 12, "how many HTCJobs")
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
 	feed   = flag.Bool("feed", false, "htcd has a feed at the usual schedd, which is disturbed, too")
 )

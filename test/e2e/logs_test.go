@@ -116,6 +116,12 @@ func TestGetOutputThatLacksJobsIsNoSuccess(t *testing.T) {
 	b.Until("some", "one running and two ended", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Succeeded == 1 && job.Status.Failed == 1 && job.Status.Running == 1
 	})
+	for _, proc := range []string{"0", "2"} { // each time it waits for half a minute
+		b.Eventually(func() bool {
+			code, _ := get(t.TempDir(), "--proc="+proc)
+			return code == 0
+		}, func() string { return "the output of job " + proc + " was never fetched" })
+	}
 	code, said := get(dir)
 	require.Equal(t, 3, code, said)
 	require.Regexp(t, `jobs whose output is missing: 1\njob \d+\.1 runs: there is no output yet\n`, said)
