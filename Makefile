@@ -102,7 +102,7 @@ test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damag
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
 	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 80m $(SKIP) ./outage
 
-# Part of test: of test-lab, test-outage and, as far as HTCondor matters, test-condor25.
+# Also those of them that test leaves to test-all.
 .PHONY: test-security
 test-security: NAMED = $(shell grep -oE '\bTest[A-Z][A-Za-z0-9]+' SECURITY.md | sort -u | paste -sd '|')
 test-security: $(HOST) ## the tests of what SECURITY.md promises, in a lab; CONDOR=25 for HTCondor 25.14

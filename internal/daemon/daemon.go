@@ -40,7 +40,7 @@ type daemon struct {
 	counts *metrics.Metrics
 	fence  *fence // nil without leader election
 
-	patience   patience
+	lease      leaseTimes
 	sameLedger bool // it is as the last htcd has closed it: none was put back
 
 	labelling sync.Mutex
@@ -76,7 +76,7 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 	return &daemon{
 		o: o, log: log, config: config, core: core, jobs: jobs,
 		counts: counts, health: health{metrics: counts.Handler()},
-		patience: patienceOf(os.Getenv(leaseLost) != ""),
+		lease: newLeaseTimes(),
 	}, nil
 }
 

@@ -14,20 +14,20 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// patience is how long a holder of the Lease goes on without having renewed it, and after how long others take it over.
-// These read the latter in the Lease, so two htcd may differ in it.
-type patience struct{ renewDeadline, leaseDuration time.Duration }
+// leaseTimes are how long a holder of the Lease goes on without having renewed it, and after how long others take it
+// over. Others read the latter in the Lease, so two htcd may differ in it.
+type leaseTimes struct{ renewDeadline, duration time.Duration }
 
 const retryPeriod = time.Second
 
-// patienceOf is long for a process whose predecessor could not renew in time (see reexec). To stop is not cheap on a
+// newLeaseTimes returns longer times for a process whose predecessor could not renew in time. To stop is not cheap on a
 // busy machine: it ends the commands that run, and what was just being sent has to be looked for. With 3.5 s, under a
 // load of 60 on two cores, that was every 20 s, and a submission took longer than that: nothing was sent for minutes.
-func patienceOf(late bool) patience {
-	if late {
-		return patience{10 * time.Second, 15 * time.Second}
+func newLeaseTimes() leaseTimes {
+	if os.Getenv(leaseLost) != "" {
+		return leaseTimes{10 * time.Second, 15 * time.Second}
 	}
-	return patience{3500 * time.Millisecond, 5 * time.Second}
+	return leaseTimes{3500 * time.Millisecond, 5 * time.Second}
 }
 
 // errLeaseLost ends everything in this process at once (see reexec): another htcd may already be working.
@@ -74,7 +74,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	}}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          renewed,
-		LeaseDuration: d.patience.leaseDuration, RenewDeadline: d.patience.renewDeadline, RetryPeriod: retryPeriod,
+		LeaseDuration: d.lease.duration, RenewDeadline: d.lease.renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            d.o.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -95,7 +95,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	fence := newFence(sureOf(elector.IsLeader, renewed, d.patience.renewDeadline))
+	fence := newFence(sureOf(elector.IsLeader, renewed, d.lease.renewDeadline))
 	d.fence = fence
 	electing := make(chan struct{})
 	go func() { elector.Run(holding); close(electing) }()

@@ -14,9 +14,7 @@ import (
 
 // Run is htcd run: it works until ctx ends. When this process must not continue, another htcd takes its place.
 func Run(ctx context.Context, o Options, log zerolog.Logger) error {
-	if os.Getenv(leaseLost) != "" {
-		reap()
-	}
+	reap()
 	d, err := newDaemon(o, log)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -24,15 +22,20 @@ func Run(ctx context.Context, o Options, log zerolog.Logger) error {
 	err = d.run(ctx)
 	if needsReexec(err) && ctx.Err() == nil {
 		log.Error().Err(err).Msg("this process must not continue; restarting it")
-		err = errors.Join(err, reexec(errors.Is(err, errLeaseLost)))
+		if errors.Is(err, errLeaseLost) {
+			_ = os.Setenv(leaseLost, "true") // it fails for names that cannot be
+		}
+		err = errors.Join(err, reexec())
 	}
 	return err
 }
 
-// leaseLost is the variable of the environment that tells a process that the one in its place could not keep the Lease.
+// leaseLost is the environment variable that tells a process that its predecessor could not keep the Lease. Its name is
+// not that of a setting, which would begin with HTCD_.
 const leaseLost = "LEASE_OF_HTCD_LOST"
 
-// reap collects the commands that were killed with the process before this one; until then they are zombies.
+// reap collects the commands that were killed when this process replaced another; until then they are zombies. A process
+// that was started otherwise has no children yet.
 func reap() {
 	for {
 		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {
@@ -58,17 +61,13 @@ func needsReexec(err error) bool {
 // Unlike an exit it keeps the container: the kubelet would restart it later and later, up to five minutes, if the
 // apiserver is away several times. And it keeps the process id, and with it the name in the Lease, so that if no other
 // htcd has taken the Lease, this one continues as soon as the apiserver answers.
-func reexec(lost bool) error {
-	environment := os.Environ()
-	if lost {
-		environment = append(environment, leaseLost+"=true")
-	}
+func reexec() error {
 	program, err := os.Executable()
 	if err == nil {
 		err = syscall.Exec(
 			program,
 			os.Args,
-			environment,
+			os.Environ(),
 		) // #nosec G204 -- this same program, with the arguments it was given
 	}
 	return fmt.Errorf("re-exec: %w", err)

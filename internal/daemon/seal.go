@@ -36,7 +36,7 @@ func (d *daemon) sealed(ctx context.Context, identity string, work func(context.
 		return fmt.Errorf("the lease %s/%s: %w", d.o.OwnSpace, d.o.LeaseName, err)
 	}
 	err := work(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.patience.renewDeadline)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lease.renewDeadline)
 	defer cancel()
 	if seal := sealOf(d.o.LedgerFile()); seal != "" {
 		// Without it, statuses are believed at the next start.

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// factories calls fn for every matching factory in the schedd's queue.
+// factories calls fn for each factory in the schedd's queue that matches.
 func (c *Client) factories(ctx context.Context, id Identity, where condor.Constraint, fn condor.JobFunc) error {
 	if c.mirror != nil {
 		return fmt.Errorf("%w: it shows no factories", ErrMirror)

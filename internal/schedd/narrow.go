@@ -133,9 +133,9 @@ func (n *narrowing) within(ctx context.Context, there []condor.Job) error {
 // span matches the jobs from the first to the last, and perhaps some more of their clusters.
 func span(jobs []condor.Job) condor.Constraint {
 	first, last := jobs[0], jobs[len(jobs)-1]
-	s := fmt.Sprintf("ClusterId >= %d && ClusterId <= %d", first.Cluster, last.Cluster)
+	these := condor.Constraint(fmt.Sprintf("ClusterId >= %d && ClusterId <= %d", first.Cluster, last.Cluster))
 	if first.Cluster == last.Cluster {
-		s += fmt.Sprintf(" && ProcId >= %d && ProcId <= %d", first.Proc, last.Proc)
+		these = these.And(condor.Numbers(false, first.Proc, last.Proc))
 	}
-	return condor.Constraint(s)
+	return these
 }

@@ -30,7 +30,7 @@ type Query struct {
 	Factories bool           // not the jobs, but what makes them: see condor.Job.Factory
 }
 
-// Query calls fn for every job that a query is about. Only a nil error is an answer: what fn saw before an error proves
+// Query calls fn for each job that q asks about. Only a nil error is an answer: what fn saw before an error proves
 // nothing about what it did not see. An error of fn other than ErrReasons ends the query and is returned as it is.
 //
 // The history ends without an error where the schedd's does: older jobs are rotated away (3 files of 20 MB by default),

@@ -142,9 +142,9 @@ func (s *Sender) RemoveNodes(
 	return s.noFactory(ctx, t, runs, these)
 }
 
-// noFactory returns nil once the queue shows no factory of these runs, of which none may be known any more. HTCondor
-// keeps one that was removed for some seconds after the last of its jobs, and would go on with it if it were started again
-// then. To see it there is to have it removed once more.
+// noFactory returns nil once the queue shows no factory of these runs; without runs the ledger may have lost them, so it
+// asks anyhow. HTCondor keeps a factory that was removed for some seconds after the last of its jobs has left, and makes
+// more jobs if the schedd is started again within them. The removal is then repeated.
 func (s *Sender) noFactory(ctx context.Context, t backend.Target, runs []ledger.Run, these condor.Constraint) error {
 	if len(runs) > 0 && !slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.Factory > 0 }) {
 		return nil

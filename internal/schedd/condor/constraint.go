@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Constraint says in HTCondor's language which jobs are meant; the empty one means all. Only HTCondor's side
-// (internal/schedd) writes one as text: others put them together.
+// Constraint says in HTCondor's language which jobs are meant; the empty one means all. Only internal/schedd writes one
+// as text, with parentheses around alternatives, so that all others can be combined as they are.
 type Constraint string
 
 const (
@@ -81,7 +81,7 @@ func UIDsConstraint(uids ...string) Constraint { return MemberOf(AttrUID, uids) 
 // NodesConstraint matches the nodes of every DAG of these workflows.
 func NodesConstraint(uids ...string) Constraint { return MemberOf(AttrWorkflow, uids) }
 
-// MemberOf matches the jobs of which an attribute is one of these UIDs.
+// MemberOf matches the jobs whose attribute is one of these UIDs.
 func MemberOf(attribute string, uids []string) Constraint {
 	quoted := make([]string, len(uids))
 	for i, uid := range uids {

@@ -79,7 +79,7 @@ func (o Owners) condorRm(
 	these condor.Constraint,
 	reason string,
 ) (returned time.Time, err error) {
-	_, err = o.Schedd.Change(ctx, id, schedd.Remove{Where: condor.Or(these).NotIn(condor.Removed), Reason: reason})
+	_, err = o.Schedd.Change(ctx, id, schedd.Remove{Where: these.NotIn(condor.Removed), Reason: reason})
 	if err != nil && condor.KindOf(err) == condor.NotAuthorised {
 		err = nil // what is left shows what it may not
 	}
