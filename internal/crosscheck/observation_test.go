@@ -88,3 +88,17 @@ func TestAStartSaysThatWhatWaitsRunsAndNothingElse(t *testing.T) {
 		})
 	}
 }
+
+// Its callback says that the job ends; HTCondor shows it as running until it holds it.
+func TestWhatAJobWroteIsKeptUntilItGoesOn(t *testing.T) {
+	at := time.Unix(1000, 0)
+	shows := func(p ledger.Proc, status condor.JobStatus) ledger.Proc {
+		is, _ := Ad(condor.Job{Cluster: 1, Status: status, HoldReasonCode: 12}, at).Apply(p)
+		return is
+	}
+	wrote, _ := Writing("no file", at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)})
+	held := shows(shows(wrote, condor.Running), condor.Held)
+	require.Equal(t, "no file", held.Stderr)
+	require.Empty(t, shows(held, condor.Running).Stderr, "it was released")
+	require.Empty(t, shows(wrote, condor.Idle).Stderr, "it was evicted")
+}

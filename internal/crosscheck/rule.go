@@ -26,7 +26,8 @@ const Settling = 10 * time.Second
 //     then the row was not HTCondor's word but was edited by somebody.
 //  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What HTCondor shows next
 //     overrules it.
-//  7. What a job tells of its standard error stays with it while it is on hold, and when it is removed.
+//  7. What a job tells of its standard error stays with it until HTCondor takes it back to the queue, releases it or starts it anew: for
+//     some seconds after the job has told it, HTCondor still shows it as running.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
@@ -63,12 +64,13 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 			p.Absent = 0
 		}
 	default:
+		if again := ended || o.jobStatus == condor.Idle || p.Reason != ""; again && o.hold == "" {
+			p.Stderr = ""
+		}
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
 		p.Fetched, p.Usage = ledger.NotFetched, ""
-		if o.hold == "" {
-			p.Stderr = ""
-		} else {
+		if o.hold != "" {
 			p.Reason, p.Message = reasonHeld, o.hold
 			if o.byPool {
 				p.Reason = ReasonPoolSuspended

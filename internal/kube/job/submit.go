@@ -62,10 +62,10 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return c.refuse(ctx, run, err)
 	}
-	t, id, err := c.Choose(ctx, job, p, c.Site.Policy)
-	if err == nil {
-		err = c.keeper.MayBegin(t.Account)
+	if err := c.keeper.MayBegin(ctx, p.Account(job)); err != nil {
+		return err
 	}
+	t, id, err := c.Choose(ctx, job, p, c.Site.Policy)
 	if err != nil {
 		return err
 	}

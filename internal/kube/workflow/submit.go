@@ -57,10 +57,10 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 			Message: "what earlier DAGs have left is being fetched, as it is needed again",
 		}
 	}
-	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
-	if err == nil {
-		err = c.Keeper.MayBegin(t.Account)
+	if err := c.Keeper.MayBegin(ctx, p.pool.Account(asJob(w))); err != nil {
+		return err
 	}
+	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
 	if err != nil {
 		return err
 	}

@@ -293,6 +293,8 @@ func (w *world) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Ident
 
 func (w *world) Own(string) []secrets.Own { return slices.Clone(w.own) }
 
+func (w *world) Unseen(context.Context, string) (bool, error) { return false, nil }
+
 func (w *world) Hold(_ context.Context, s secrets.Own) error { return w.hold(s, true) }
 
 func (w *world) LetGo(_ context.Context, s secrets.Own) error { return w.hold(s, false) }

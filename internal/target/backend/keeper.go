@@ -18,6 +18,8 @@ const reasonSecretDeleting = "SecretBeingDeleted"
 type OwnSecrets interface {
 	// Own lists the Secrets of a namespace that HTCJobs there are sent with, without the common one.
 	Own(namespace string) []secrets.Own
+	// Unseen asks whether a namespace has a Secret of the usual name that Own does not list yet.
+	Unseen(ctx context.Context, namespace string) (bool, error)
 	// Hold adds htcd's finalizer to a Secret of that list, LetGo removes it.
 	Hold(ctx context.Context, s secrets.Own) error
 	LetGo(ctx context.Context, s secrets.Own) error
@@ -38,18 +40,29 @@ type Keeper struct {
 	denied atomic.Bool  // it was reported
 }
 
-// MayBegin returns an error if that account's Secret is being deleted. Runs that were, or may have been, sent with it
-// go on.
-func (k *Keeper) MayBegin(a Account) error {
+// MayBegin returns an error if that account's Secret is being deleted, or is so new that the common account would be
+// taken in its place. It is to be asked before the identity. Runs that were, or may have been, sent with the Secret go
+// on.
+func (k *Keeper) MayBegin(ctx context.Context, a Account) error {
 	own, found := k.of(a)
-	if !found || !own.Deleting {
+	switch {
+	case found && own.Deleting:
+		return &CredentialError{
+			reasonSecretDeleting,
+			fmt.Sprintf("secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
+				"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer),
+		}
+	case found || a.Namespace == "" || a.Secret != "":
 		return nil
 	}
-	return &CredentialError{
-		reasonSecretDeleting,
-		fmt.Sprintf("secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
-			"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer),
+	there, err := k.Secrets.Unseen(ctx, a.Namespace)
+	if err == nil && there {
+		err = &CredentialError{
+			reasonSecretUnreadable,
+			fmt.Sprintf("namespace %s has had a secret of its own since just now, and htcd has not read it yet", a.Namespace),
+		}
 	}
+	return err
 }
 
 // of returns an account's Secret, unless it is the common one.

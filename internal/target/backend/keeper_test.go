@@ -28,13 +28,20 @@ func TestWhenTheFinalizerIsDue(t *testing.T) {
 }
 
 // oneSecret is an apiserver with one Secret of a namespace's own; it answers patches with answer.
-type oneSecret struct{ answer error }
+type oneSecret struct {
+	answer error
+	unseen bool // the watch has not shown it yet
+}
 
 func (o *oneSecret) Own(string) []secrets.Own {
+	if o.unseen {
+		return nil
+	}
 	return []secrets.Own{{Name: "kinit-secret", Usual: true}}
 }
-func (o *oneSecret) Hold(context.Context, secrets.Own) error  { return o.answer }
-func (o *oneSecret) LetGo(context.Context, secrets.Own) error { return o.answer }
+func (o *oneSecret) Unseen(context.Context, string) (bool, error) { return o.unseen, o.answer }
+func (o *oneSecret) Hold(context.Context, secrets.Own) error      { return o.answer }
+func (o *oneSecret) LetGo(context.Context, secrets.Own) error     { return o.answer }
 
 func TestThatSecretsMayNotBePatchedIsSaidOnceAndAgainAfterItWasMended(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "kinit-secret", errors.New("no rule"))
@@ -50,4 +57,18 @@ func TestThatSecretsMayNotBePatchedIsSaidOnceAndAgainAfterItWasMended(t *testing
 		leave()
 		require.Equal(t, c.said, said)
 	}
+}
+
+// A watch of HTCJobs may be ahead of that of Secrets.
+func TestTheCommonAccountIsNotTakenInPlaceOfASecretThatIsTooNew(t *testing.T) {
+	apiserver := &oneSecret{unseen: true}
+	k := &Keeper{Secrets: apiserver}
+	_, is := errors.AsType[*CredentialError](k.MayBegin(t.Context(), Account{Namespace: "physics"}))
+	require.True(t, is)
+	require.NoError(t, k.MayBegin(t.Context(), Account{}), "it runs as the common account wherever it is")
+	require.NoError(t, k.MayBegin(t.Context(), Account{Namespace: "physics", Secret: "further"}), "its identity needs that one")
+	apiserver.answer = errors.New("no answer")
+	require.Error(t, k.MayBegin(t.Context(), Account{Namespace: "physics"}), "it is not known")
+	apiserver.unseen = false
+	require.NoError(t, k.MayBegin(t.Context(), Account{Namespace: "physics"}), "nobody is asked")
 }

@@ -31,8 +31,8 @@ func (s Own) Sends(named string) bool {
 	return named == s.Name || named == "" && s.Usual
 }
 
-// patchTime is how long the apiserver may take to answer a patch, as others may be waiting for it.
-const patchTime = 10 * time.Second
+// apiserverTime is how long the apiserver may take to answer, as others may be waiting for it.
+const apiserverTime = 10 * time.Second
 
 // Own lists the Secrets of a namespace that HTCJobs there are sent with, except the common one. It reads what is
 // watched, plus our own writes that the watch has not returned yet.
@@ -53,6 +53,22 @@ func (w *Watcher) Own(namespace string) []Own {
 	return own
 }
 
+// Unseen asks the apiserver whether a namespace has a Secret of the usual name, for when the watch shows none: it may
+// show an HTCJob before the Secret that was created before it.
+func (w *Watcher) Unseen(ctx context.Context, namespace string) (bool, error) {
+	own := w.own[w.o.Name]
+	if own == nil || w.o.Watched != "" && w.o.Watched != namespace || w.common != nil && namespace == w.o.Namespace {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiserverTime)
+	defer cancel()
+	list, err := w.client.CoreV1().Secrets(namespace).List(ctx, ofName(w.o.Name)) // the watch needs no right to get
+	if err != nil {
+		return false, fmt.Errorf("look for secret %s/%s: %w", namespace, w.o.Name, err)
+	}
+	return len(list.Items) > 0, nil
+}
+
 // Hold adds the finalizer to a Secret.
 func (w *Watcher) Hold(ctx context.Context, secret Own) error {
 	return w.setFinalizer(ctx, secret, "finalizers")
@@ -66,7 +82,7 @@ func (w *Watcher) LetGo(ctx context.Context, secret Own) error {
 // setFinalizer sends a change to the list rather than the list itself, so it cannot drop another's finalizer. The UID
 // protects a younger Secret of the same name.
 func (w *Watcher) setFinalizer(ctx context.Context, secret Own, list string) error {
-	ctx, cancel := context.WithTimeout(ctx, patchTime)
+	ctx, cancel := context.WithTimeout(ctx, apiserverTime)
 	defer cancel()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": secret.UID, list: []string{Finalizer}}})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 )
@@ -86,5 +87,29 @@ func TestTheFinalizerOfASecret(t *testing.T) {
 	for range 2 {
 		require.NoError(t, s.LetGo(t.Context(), own[0]))
 		require.Equal(t, []string{"somebody.else/s"}, finalizers())
+	}
+}
+
+func TestWhereASecretIsLookedForThatTheWatchDoesNotShow(t *testing.T) {
+	var there []runtime.Object
+	for _, namespace := range []string{"htcd", "physics"} {
+		there = append(there, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kinit-secret"}})
+	}
+	for _, c := range []struct {
+		o         Options
+		namespace string
+		unseen    bool
+	}{
+		{Options{PerNamespace: true}, "physics", true},
+		{Options{PerNamespace: true}, "biology", false},
+		{Options{PerNamespace: true}, "htcd", false}, // the common one
+		{Options{PerNamespace: true, Directory: "/etc/account"}, "htcd", true},
+		{Options{PerNamespace: true, Watched: "biology"}, "physics", false},
+		{Options{}, "physics", false},
+	} {
+		c.o.Namespace, c.o.Name = "htcd", "kinit-secret"
+		unseen, err := NewWatcher(fake.NewClientset(there...), c.o).Unseen(t.Context(), c.namespace)
+		require.NoError(t, err)
+		require.Equal(t, c.unseen, unseen, "%+v", c)
 	}
 }

@@ -60,9 +60,7 @@ type Watcher struct {
 func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 	watch := func(namespace, name string) cache.SharedIndexInformer {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
-			informers.WithTweakListOptions(func(list *metav1.ListOptions) {
-				list.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-			}))
+			informers.WithTweakListOptions(func(list *metav1.ListOptions) { list.FieldSelector = ofName(name).FieldSelector }))
 		return factory.Core().V1().Secrets().Informer()
 	}
 	w := &Watcher{
@@ -86,6 +84,10 @@ func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 		)
 	}
 	return w
+}
+
+func ofName(name string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
 // Run watches until ctx ends. changed is called with the namespace of a Secret that is added, is deleted, or has new
