@@ -91,16 +91,17 @@ test-unit: ## the tests that need no real part
 	cd tools/release && go test ./...
 	cd clients/python && python3 -m unittest
 
-# One package after the other: some of them stop the lab's parts.
+# One package after the other: each may restart htcd with other flags.
 .PHONY: test-lab
-test-lab: $(HOST) ## the tests in a lab, except those of package outage
+test-lab: $(HOST) ## the tests in a lab, except those of test-outage
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) $$(go list ./... | grep -v /outage)
+		go test -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) $$(go list ./... | grep -vE '/(outage|chaos|security)$$')
 
 .PHONY: test-outage
-test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damaged
+test-outage: $(HOST) ## the tests in which the lab's parts are stopped, damaged and attacked: outage, chaos, security
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
-	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 80m $(SKIP) ./outage
+	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) \
+		go test -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./outage ./chaos ./security
 
 # Also those of them that test leaves to test-all.
 .PHONY: test-security
