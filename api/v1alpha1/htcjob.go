@@ -64,6 +64,7 @@ type HTCJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.outputs) || self.outputs.all(o, !has(o.artifact) || o.artifact.contains('{proc}')) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1 && (!has(self.parameters) || self.parameters.all(k, self.parameters[k].size() <= 1))",fieldPath=".outputs",message="with several jobs the artifact of an output needs {proc}: each would replace the files of the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || string(self.memoryRetry.maxMemory).matches('[eE][+-]?[0-9]{3}') || string(self.resources.memory).matches('[eE][+-]?[0-9]{3}') || !isQuantity(string(self.memoryRetry.maxMemory)) || !isQuantity(string(self.resources.memory)) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !(has(self.parallelism) || has(self.checkpoint) || has(self.itemsFrom) || has(self.parameters) || has(self.keepOnFailure) || has(self.interactive) && self.interactive)",fieldPath=".nodes",message="nodes makes one job of several machines, which parallelism, checkpoint, itemsFrom, parameters, keepOnFailure and interactive do not go with: leave them out"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !(has(self.script.before) || has(self.script.after))",fieldPath=".script",message="script.before and script.after are for jobs of one machine: with nodes, write into script.source what is to run before and after"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1",fieldPath=".nodes",message="nodes makes one job of several machines: with queue or items above 1, HTCondor would make a single job of them all; make several HTCJobs"
 // +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCJob"
 type HTCJobSpec struct {
@@ -435,4 +436,35 @@ type Program struct {
 	// node (some 64 MiB, unless the node says otherwise), is seen by this job alone, and is gone when its script ends.
 	// +optional
 	WritableRoot bool `json:"writableRoot,omitempty"`
+
+	// Before runs before the script, in a container of its own of the same image and with the same files. If it fails, the script does not run, and the job
+	// has failed with its return code. When the job goes on from a checkpoint where it was, it does not run again; on another machine, or for another try, it does.
+	// +optional
+	Before *ScriptPart `json:"before,omitempty"`
+
+	// After runs when the script has ended by itself, however, in a container of its own of the same image and with the same files. The variable RETURN has the
+	// return code of the script; its own is that of the job. After a checkpoint it does not run.
+	// +optional
+	After *ScriptPart `json:"after,omitempty"`
+}
+
+// ScriptPart is a script that belongs to another one, and runs on the same machine.
+type ScriptPart struct {
+	// Command runs it, as the script's command runs the script; that one when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Command string `json:"command,omitempty"`
+
+	// Source is its text, at most 64 KiB.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	Source string `json:"source"`
+
+	// Args are its arguments, as those of the script; the job's number when absent.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=65536
+	Args []string `json:"args,omitempty"`
 }

@@ -138,6 +138,8 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
 		Args:             job.Spec.Script.Args,
+		Before:           part(job.Spec.Script.Before),
+		After:            part(job.Spec.Script.After),
 		Workdir:          job.Spec.Script.Workdir,
 		WritableRoot:     job.Spec.Script.WritableRoot,
 		Binds:            s.Binds,
@@ -153,6 +155,13 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Checkpoint:       checkpoint(job.Spec),
 		MaxOutput:        s.MaxOutput,
 	}, nil
+}
+
+func part(p *v1alpha1.ScriptPart) *submit.Part {
+	if p == nil {
+		return nil
+	}
+	return &submit.Part{Command: p.Command, Source: p.Source, Args: p.Args}
 }
 
 func nodes(spec v1alpha1.HTCJobSpec) int {

@@ -16,21 +16,40 @@ const (
 	maxArgsBytes = 64 << 10 // Linux takes 128 KiB in one argument, and at least as much in all
 )
 
+// argList is a list of arguments by the name that a user has for it.
+type argList struct {
+	name string
+	args []string
+}
+
+// argLists returns the arguments of the script and of the other parts.
+func (d Description) argLists() []argList {
+	lists := []argList{{"spec.script.args", d.Args}}
+	for _, p := range d.parts() {
+		lists = append(lists, argList{"spec.script." + p.name + ".args", p.Args})
+	}
+	return lists
+}
+
 // checkArgs refuses arguments that no program could be given, whatever the items are.
 func (d Description) checkArgs() error {
-	if len(d.Args) > maxArgs {
-		return condor.Refusal(
-			"spec.script.args: expected at most %d, found %d: put them into a file that the script reads",
-			maxArgs,
-			len(d.Args),
-		)
-	}
-	for i, arg := range d.Args {
-		if strings.ContainsRune(arg, 0) {
+	for _, l := range d.argLists() {
+		if len(l.args) > maxArgs {
 			return condor.Refusal(
-				"spec.script.args[%d]: found a NUL character, expected none: encode binary data, as base64 for example",
-				i,
+				"%s: expected at most %d, found %d: put them into a file that the script reads",
+				l.name,
+				maxArgs,
+				len(l.args),
 			)
+		}
+		for i, arg := range l.args {
+			if strings.ContainsRune(arg, 0) {
+				return condor.Refusal(
+					"%s[%d]: found a NUL character, expected none: encode binary data, as base64 for example",
+					l.name,
+					i,
+				)
+			}
 		}
 	}
 	return d.checkArgsOf("", "")
@@ -39,7 +58,16 @@ func (d Description) checkArgs() error {
 // checkArgsOf refuses arguments that a job with these variables could not be given. Without a job it is their length
 // alone that counts.
 func (d Description) checkArgsOf(job, variables string) error {
-	if job != "" && !strings.Contains(strings.Join(d.Args, "\n"), "{{item.") {
+	for _, l := range d.argLists() {
+		if err := l.check(job, variables); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l argList) check(job, variables string) error {
+	if job != "" && !strings.Contains(strings.Join(l.args, "\n"), "{{item.") {
 		return nil
 	}
 	values := map[string]string{}
@@ -48,13 +76,14 @@ func (d Description) checkArgsOf(job, variables string) error {
 		values[name] = value
 	}
 	size := 0
-	for i, arg := range d.Args {
+	for i, arg := range l.args {
 		size += len(arg) + 1
 		for _, m := range argumentRE.FindAllStringSubmatch(arg, -1) {
 			value, there := values[m[1]]
 			if m[1] != "" && job != "" && !there {
 				return condor.Refusal(
-					"spec.script.args[%d]: found %s, and %s has no variable %s: expected one of its items",
+					"%s[%d]: found %s, and %s has no variable %s: expected one of its items",
+					l.name,
 					i,
 					m[0],
 					job,
@@ -66,24 +95,32 @@ func (d Description) checkArgsOf(job, variables string) error {
 	}
 	if size > maxArgsBytes {
 		return condor.Refusal(
-			"spec.script.args: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			"%s: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			l.name,
 			size,
 		)
 	}
 	return nil
 }
 
-// argumentsShell returns the shell's function that runs the script with its arguments, without any the job's number.
+// argumentsShell returns the shell's function that runs the script with its arguments, and what else there is to run.
 func (d Description) argumentsShell() string {
-	var b strings.Builder
-	b.WriteString("arguments() {\n\trun \"$@\"")
-	if len(d.Args) == 0 {
-		b.WriteString(` "$proc"`)
+	name, more := "arguments", d.partsShell()
+	if more != "" {
+		name = "run_script"
 	}
-	for _, arg := range d.Args {
+	return name + "() {\n\trun \"$@\"" + argumentWords(d.Args) + "\n}\n" + more
+}
+
+// argumentWords returns arguments as words of the wrapper: without any, the job's number.
+func argumentWords(args []string) string {
+	if len(args) == 0 {
+		return ` "$proc"`
+	}
+	var b strings.Builder
+	for _, arg := range args {
 		b.WriteString(" " + shellWord(arg))
 	}
-	b.WriteString("\n}\n")
 	return b.String()
 }
 

@@ -37,6 +37,8 @@ type Description struct {
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
 	Args          []string // of the script; none: the job's number alone. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
+	Before        *Part    // runs before the script, which runs only if it succeeds; nil: nothing
+	After         *Part    // runs when the script has ended by itself, and its return code is the job's; nil: nothing
 
 	Workdir      string // a directory of the container in which the script starts; empty: its own
 	WritableRoot bool   // the script may change files of the image, for itself
@@ -137,17 +139,14 @@ func (d Description) check() error {
 	if m := macro.FindString(d.BatchName); m != "" || strings.HasSuffix(d.BatchName, `\`) {
 		return condor.Refusal("name %q: expected neither a macro such as $(X) nor a backslash at the end", d.BatchName)
 	}
-	if len(strings.Fields(d.Command)) == 0 {
-		return condor.Refusal("command %q: expected the program that runs the script, such as bash", d.Command)
+	if err := checkCommand("command", d.Command); err != nil {
+		return err
+	}
+	if err := d.checkParts(); err != nil {
+		return err
 	}
 	if w := d.Workdir; w != "" && (!pathRE.MatchString(w) || path.Clean(w) != strings.TrimSuffix(w, "/")) {
 		return condor.Refusal("workdir %q: expected a clean path of letters, digits and . _ / : @ + = ~ -, such as /opt/model", w)
-	}
-	if err := oneLine("command", d.Command); err != nil {
-		return err
-	}
-	if strings.HasPrefix(strings.TrimSpace(d.Command), "-") {
-		return condor.Refusal("command %q: expected a program, not an option", d.Command)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
 		return err
@@ -183,6 +182,20 @@ func (d Description) check() error {
 	}
 	if !pemRE.MatchString(d.CallbackCA) {
 		return condor.Refusal("callback CA: expected certificates in PEM form")
+	}
+	return nil
+}
+
+// checkCommand refuses what runs no script.
+func checkCommand(what, command string) error {
+	if len(strings.Fields(command)) == 0 {
+		return condor.Refusal("%s %q: expected the program that runs the script, such as bash", what, command)
+	}
+	if err := oneLine(what, command); err != nil {
+		return err
+	}
+	if strings.HasPrefix(strings.TrimSpace(command), "-") {
+		return condor.Refusal("%s %q: expected a program, not an option", what, command)
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
 
-# keeper runs the script inside the container, and stays there for a while if it fails. It passes on the signal by which HTCondor
+# keeper runs the script, or another part, inside the container, and stays there for a while if it fails. It passes on the signal by which HTCondor
 # asks a job to end. wrapper.sh uses it.
 # shellcheck disable=SC2016 # it is for another shell
 keeper='
-keep=$1 successes=$2
-shift 2
+keep=$1 successes=$2 part=$3
+shift 3
 ended=
 trap "ended=1; kill -TERM \$child 2>/dev/null" TERM
 await() {
@@ -23,7 +23,7 @@ case " $successes " in
 esac
 [ -z "$ended" ] || exit "$rc"
 code=$rc
-echo "htcd: the script has ended with the return code $code; its container stays for $keep s (spec.keepOnFailure)" >&2
+echo "htcd: $part has ended with the return code $code; its container stays for $keep s (spec.keepOnFailure)" >&2
 sleep "$keep" </dev/null >/dev/null 2>&1 &
 child=$!
 await

@@ -129,7 +129,7 @@ func (d Description) inputs() []File {
 	if len(d.Environment) > 0 {
 		files = append(files, File{Name: fileEnvironment, Mode: 0o600, Content: environmentFile(d.Environment)})
 	}
-	files = append(append(files, d.credentialFiles()...), d.pluginFiles()...)
+	files = slices.Concat(files, d.partFiles(), d.credentialFiles(), d.pluginFiles())
 	if d.Sender != "" {
 		files = append(files, File{Name: fileSender, Mode: 0o755, From: d.Sender})
 	}

@@ -65,6 +65,7 @@ main() {
 	# shellcheck disable=SC2086 # names without spaces
 	[ -z "$gone" ] || rm -f $gone
 	[ -z "$credentials" ] || place_credentials
+	! command -v take_parts >/dev/null || take_parts
 
 	read_ads
 	jobid=$cluster.$number
@@ -93,7 +94,14 @@ main() {
 	[ -z "$checkpoint" ] || place_checkpoint
 	[ -z "$evictable" ] || place_left
 	[ -z "$nodes" ] || span
+	ended=
+	returned=
+	began=
+	mounted=$again
+	part='the script'
+	stays="$successes $checkpoint"
 	arguments "$@" "$scratch/script"
+	trap - TERM INT QUIT
 	[ "${rank:-0}" = 0 ] || stay
 	true 2>/dev/null >.htcd/over # on a full disk, : would end the shell
 	# Somebody has ended the wait with kill, and so says that the work is done.
@@ -500,12 +508,11 @@ item() {
 	done </proc/self/fd/7
 }
 
-# run runs the script in the container, and sets rc to its return code.
+# run runs the script, or another $part of the job, in the container, and sets rc to its return code.
 run() {
 	rc=127
-	ended=
+	inside=
 	imageless=
-	began=
 	tool=
 	for t in apptainer singularity; do
 		if command -v "$t" >/dev/null 2>&1; then
@@ -539,11 +546,11 @@ run() {
 	esac
 	if [ -n "$interactive" ]; then
 		set -- sleep "$interactive"
-	elif [ -n "$keep" ]; then
-		set -- sh -c "$keeper" sh "$keep" "$successes $checkpoint" "$@"
+	elif [ -n "$keep" ] && [ -n "$stays" ]; then
+		set -- sh -c "$keeper" sh "$keep" "$stays" "$part" "$@"
 	fi
 	[ -z "$nodes" ] || set -- "$scratch/.htcd/multi/htcd" multinode run "$scratch/.htcd/multi" "$@"
-	[ -z "$timed" ] || began=$(date +%s)
+	[ -z "$timed" ] || [ -n "$returned" ] || began=$(date +%s)
 	set -- --env "HTCPROCID=$proc" "$image" "$@"
 	for dir in $binds; do
 		if [ -d "$dir" ]; then
@@ -551,12 +558,12 @@ run() {
 		fi
 	done
 	if [ -n "$credentials" ]; then
-		[ -n "$again" ] || mkdir -p .htcd/job/.htcd/credentials
+		[ -n "$mounted" ] || mkdir -p .htcd/job/.htcd/credentials
 		set -- --bind "$scratch/.htcd/credentials" "$@"
 	fi
 	# HTCondor's transfer plugins read it, too.
 	if [ -d .condor_creds ]; then
-		[ -n "$again" ] || mkdir -p .htcd/job/.condor_creds
+		[ -n "$mounted" ] || mkdir -p .htcd/job/.condor_creds
 		set -- --bind "$scratch/.condor_creds:$scratch/.condor_creds:ro" "$@"
 	fi
 	if has_gpus; then
@@ -582,6 +589,8 @@ run() {
 	# another node. What follows from that HTCondor knows better: no callback then.
 	trap 'ended=1' TERM INT QUIT
 	[ -z "$writable" ] || set -- --writable-tmpfs "$@"
+	mounted=1 # what the script may have changed
+	inside=1
 	contained --quiet exec --contain --ipc --pid --bind "$scratch/.htcd/job:$scratch" --pwd "${workdir:-$scratch}" "$@" </dev/null 8<&- &
 	child=$!
 	exec 7<&- 9<&-
@@ -602,7 +611,7 @@ run() {
 		code=$?
 		[ "$code" -eq 127 ] || rc=$code
 	fi
-	trap - TERM INT QUIT
+	trap 'ended=1' TERM INT QUIT
 	for helper in $puller $refresher; do
 		kill "$helper" 2>/dev/null
 		wait "$helper" 2>/dev/null
@@ -655,6 +664,7 @@ contained() {
 	[ -z "$node$workdir" ] || export "${prefix}outpath=$scratch"
 	[ -z "$node" ] || export "${prefix}HTC_RESULTS=$scratch/.htcd-results"
 	export "${prefix}HTC_RETRY=$retry"
+	[ -z "$returned" ] || export "${prefix}RETURN=$returned"
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
 		for credential in $credentials; do

@@ -53,7 +53,9 @@ done
 shift
 for argument; do
 	shift
-	[ "$argument" != "$_CONDOR_SCRATCH_DIR/script" ] || argument=$PWD/script
+	case $argument in
+	"$_CONDOR_SCRATCH_DIR"/script | "$_CONDOR_SCRATCH_DIR"/.htcd-*) argument=$PWD/${argument##*/} ;;
+	esac
 	set -- "$@" "$argument"
 done
 `
