@@ -20,6 +20,9 @@ type Options struct {
 	Image string // instead of the one in the file
 	Proxy string // the Secret, or SECRET/KEY, that has the X.509 proxy
 	Token string // the same for a token
+
+	// ScriptsInJobs has what DAGMan runs before and after a node's job run in the job.
+	ScriptsInJobs bool
 }
 
 // Result is what a file has become. There are no HTCJobs if it, or a part of it that counts for all, cannot be

@@ -32,7 +32,8 @@ type dagBuild struct {
 	d       *dagfile.DAG
 	lines   map[submitfile.Position]Line
 	maps    []corev1.ConfigMap
-	labels  map[string]string // attributes of DAGMan's own job, as annotations
+	labels  map[string]string      // attributes of DAGMan's own job, as annotations
+	ran     map[dagfile.Place]Line // what has become of PRE and POST scripts
 }
 
 // DAG converts a DAG file, as condor_submit_dag reads it in the current directory.
@@ -55,6 +56,11 @@ func DAG(file string, env Env, options Options) (Result, error) {
 		return result, err
 	}
 	b.d = d
+	if !options.ScriptsInJobs {
+		for _, n := range d.Nodes {
+			n.Pre, n.Post = nil, nil
+		}
+	}
 	w, err := b.build()
 	if err == nil {
 		result.Workflow, result.ConfigMaps = w, [][]corev1.ConfigMap{b.maps}
@@ -95,7 +101,7 @@ func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
 		flow, err := find(b.d)
 		var w *v1alpha1.HTCWorkflow
 		if err == nil {
-			b.lines, b.maps, b.labels = map[submitfile.Position]Line{}, nil, nil
+			b.lines, b.maps, b.labels, b.ran = map[submitfile.Position]Line{}, nil, nil, map[dagfile.Place]Line{}
 			w, err = b.with(flow)
 		}
 		if err == nil || errors.Is(err, errRefused) {
@@ -158,6 +164,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		if s != nil {
 			refused = refused || s.refused
 			b.merge(s.said())
+			b.scripted(s)
 		}
 	}
 	throttle := b.statements(flow, works)
@@ -295,7 +302,7 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		}
 		switch s.Command {
 		case "SCRIPT":
-			b.tell(s, scriptLine(s.Rest))
+			b.tell(s, b.script(s))
 		case "SET_JOB_ATTR":
 			b.tell(s, b.attribute(s.Rest))
 		case "CONFIG":

@@ -251,3 +251,63 @@ func TestVariablesMayHaveTheNamesOfHtcdsOwn(t *testing.T) {
 		"work.sub --\nexecutable = work.sh\narguments = $(jobid)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
 	require.Equal(t, v1alpha1.SequenceItem{"ITEM_jobid": "1"}, r.Workflow.Spec.Sequences.Items[0])
 }
+
+const looksFiles = workFiles + "-- look.sh --\n#!/bin/sh\n"
+
+func TestWhatDAGManRunsBeforeAndAfterANodeRunsInItsJob(t *testing.T) {
+	r := converted(t, `-- flow.dag --
+JOB a work.sub
+JOB b work.sub
+JOB c work.sub
+SCRIPT PRE ALL_NODES look.sh $JOB "flour" it's $RETRY $max_retries
+SCRIPT DEBUG c.log ALL POST c /bin/sh sub/look.sh $RETURN $SUCCESS $PRE_SCRIPT_RETURN
+RETRY ALL_NODES 2
+PARENT a b CHILD c
+`+looksFiles, Options{Image: "centos", ScriptsInJobs: true})
+	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 2)
+	both, c := r.Workflow.Spec.Steps[0], r.Workflow.Spec.Steps[1]
+	require.Equal(t, "chmod +x ./look.sh\nexec ./look.sh \"${JOB}\" '\"flour\"' 'it'\\''s' \"$HTC_RETRY\" 2\n", both.Job.Script.Before.Source)
+	require.Nil(t, both.Job.Script.After)
+	require.Equal(t, v1alpha1.ItemValue("b"), both.ForEach.Items[1]["JOB"])
+	require.Len(t, both.Job.Inputs, 2)
+	require.Contains(t, c.Job.Script.Before.Source, "exec ./look.sh c ")
+	require.Equal(t, "exec /bin/sh sub/look.sh \"$RETURN\" \"$([ \"$RETURN\" = 0 ] && echo True || echo False)\" 0\n",
+		c.Job.Script.After.Source)
+	_, err := graph.New(r.Workflow.Spec)
+	require.NoError(t, err)
+}
+
+func TestWhatDAGManRunsAndAJobCannotIsSaid(t *testing.T) {
+	for name, c := range map[string]struct{ dag, want string }{
+		"without the option": {"JOB a work.sub\nSCRIPT PRE a look.sh\n",
+			"cannot: nothing of a user's runs on the schedd's host; instead: --scripts-in-jobs"},
+		"again later":              {"JOB a work.sub\nSCRIPT DEFER 4 60 POST a look.sh\n", "not run again later by itself"},
+		"several jobs":             {"JOB a two.sub\nSCRIPT PRE a look.sh\n", "the node has several jobs"},
+		"what only DAGMan knows":   {"JOB a work.sub\nSCRIPT POST a look.sh $DAG_STATUS\n", "only DAGMan knows $DAG_STATUS"},
+		"what is not known before": {"JOB a work.sub\nSCRIPT PRE a look.sh $RETURN\n", "only DAGMan knows $RETURN"},
+		"no program":               {"JOB a work.sub\nSCRIPT PRE a nix.sh\n", "there is no nix.sh"},
+		"no job":                   {"JOB a work.sub\nJOB b work.sub NOOP\nSCRIPT PRE b look.sh\n", "b has no job of its own"},
+		"tries of HTCondor's":      {"JOB a tried.sub\nSCRIPT POST a look.sh\n", "script.after decides about each try"},
+		"files with other names":   {"JOB a named.sub\nSCRIPT PRE a look.sh\n", "get their names at the beginning"},
+		"a job on hold":            {"JOB a work.sub\nSCRIPT HOLD a look.sh\n", "heldDeadlineSeconds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := converted(t, "-- flow.dag --\n"+c.dag+looksFiles+"-- two.sub --\nexecutable = work.sh\nqueue 2\n"+
+				"-- tried.sub --\nexecutable = work.sh\nmax_retries = 3\nqueue\n"+
+				"-- named.sub --\nexecutable = work.sh\ninput = .rc\nqueue\n-- .rc --\n",
+				Options{Image: "centos", ScriptsInJobs: name != "without the option"})
+			require.NotNil(t, r.Workflow)
+			require.Nil(t, r.Workflow.Spec.Steps[0].Job.Script.Before)
+			require.Nil(t, r.Workflow.Spec.Steps[0].Job.Script.After)
+			require.Contains(t, lost(r), c.want)
+		})
+	}
+}
+
+func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nSCRIPT PRE a nix.sh\nSCRIPT PRE a look.sh\n"+looksFiles,
+		Options{Image: "centos", ScriptsInJobs: true})
+	require.Empty(t, lost(r))
+	require.Equal(t, "chmod +x ./look.sh\nexec ./look.sh\n", r.Workflow.Spec.Steps[0].Job.Script.Before.Source)
+}

@@ -26,7 +26,7 @@ var dagVerdicts = map[string]Line{
 		Instead: "outcome: Any in needs of the step, or of the edge in graph"},
 	"TOLERANCE": {Verdict: Cannot, Words: "a number of failures that are forgiven is said of a step, for all its jobs",
 		Instead: "maxFailures of the step, or alwaysSucceed"},
-	"PRE_SKIP": {Verdict: Cannot, Words: "there is no PRE script whose exit code could skip the job",
+	"PRE_SKIP": {Verdict: Cannot, Words: "what runs before the script lets it run, or has the job fail",
 		Instead: "let the script of the step end with 0 where nothing is to be done"},
 	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
 		Instead: "resume: FromFailure"},
@@ -37,11 +37,15 @@ var dagVerdicts = map[string]Line{
 // scriptLine says why a script of DAGMan's is not run.
 func scriptLine(rest string) Line {
 	l := Line{Verdict: Cannot, Words: "nothing of a user's runs on the schedd's host"}
+	inJob := "--scripts-in-jobs, which makes it %s of the step, if the files of the job do for it; or "
+	if strings.HasPrefix(strings.ToUpper(rest), "DEFER") { // which nothing in a job does
+		inJob = "%.0s"
+	}
 	switch scriptKind(rest) {
 	case "PRE":
-		l.Instead = "a step of its own before, or the beginning of the step's script"
+		l.Instead = fmt.Sprintf(inJob, "script.before") + "a step of its own before"
 	case "POST":
-		l.Instead = "a step of its own after, or the end of the step's script"
+		l.Instead = fmt.Sprintf(inJob, "script.after") + "a step of its own after"
 	default:
 		l.Instead = "heldDeadlineSeconds removes jobs that are on hold, and Events tell of them"
 	}

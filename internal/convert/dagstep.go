@@ -18,7 +18,9 @@ import (
 type stepper struct {
 	*converter
 	a     *assembly
+	nodes []*dagfile.Node
 	moves []string // lines of the script that put what was pulled to its place
+	ran   map[dagfile.Place]Line
 }
 
 // in is the environment as it is in a directory: that of a node with DIR.
@@ -83,7 +85,7 @@ func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here b
 	env.Before, env.After = settings(n)
 	options := b.options
 	options.Name = b.name
-	s := &stepper{converter: newConverter(file, parsed, env, options)}
+	s := &stepper{converter: newConverter(file, parsed, env, options), nodes: nodes}
 	if n.Description != nil {
 		b.once(s)
 	}
@@ -182,6 +184,7 @@ func (s *stepper) work(rename map[string]string) *work {
 	s.bundles = newBundler(s.env)
 	a := &assembly{c: s.converter, g: s.a.g, spec: &spec, values: map[string][]string{}, rename: rename}
 	a.make()
+	s.scripts(a)
 	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}}
 	for i := range a.g.jobs {
 		row := make([]string, len(a.names))

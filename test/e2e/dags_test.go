@@ -47,7 +47,7 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 	require.NoError(t, err)
 	archives, err := filepath.Glob("testdata/dags/*.txtar")
 	require.NoError(t, err)
-	require.Len(t, archives, 10)
+	require.Len(t, archives, 11)
 	var runs []dagRun
 	for _, archive := range archives {
 		r := dagRun{name: strings.TrimSuffix(filepath.Base(archive), ".txtar")}
@@ -70,7 +70,7 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 				}
 				to := filepath.Join(dir, f.Name)
 				require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
-				require.NoError(t, os.WriteFile(to, []byte(text), 0o644))
+				require.NoError(t, os.WriteFile(to, []byte(text), 0o755))
 				require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(to), "step.sh"), []byte(dagStep), 0o755))
 			}
 		}
@@ -83,7 +83,7 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 		require.NotNil(t, m, out)
 		r.cluster = m[1]
 		submit := exec.CommandContext(t.Context(), c.Lab.Bin("htcd"), "submit", "flow.dag", "--name", r.name, "--image",
-			"centos", "-n", c.Namespace)
+			"centos", "--scripts-in-jobs", "-n", c.Namespace)
 		submit.Dir = ours
 		said, err := submit.CombinedOutput()
 		require.NoError(t, err, "%s: %s", r.name, said)

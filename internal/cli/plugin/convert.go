@@ -110,6 +110,8 @@ func (o *conversion) flags(f *pflag.FlagSet) {
 		"the `Secret` with the X.509 proxy, or SECRET/KEY, for use_x509userproxy")
 	setting.Text(f, &o.options.Token, "token", "", secretKey,
 		"the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
+	setting.Bool(f, &o.options.ScriptsInJobs, "scripts-in-jobs", false,
+		"run the PRE and POST scripts of a DAG file in its nodes' jobs, where they find the files of the job alone")
 	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
 }
 

@@ -78,8 +78,10 @@ type Node struct {
 	// 0.
 	Retries, UnlessExit int
 	Abort               *Abort
-	Priority            int
-	Category            string
+	// Pre and Post run before and after the node's jobs. Of several for one node DAGMan runs the last.
+	Pre, Post *Script
+	Priority  int
+	Category  string
 
 	prefix        int // of the name, which Inline has put before it
 	scope         *scope
@@ -95,6 +97,15 @@ func (n *Node) Job() string { return n.Name[n.prefix:] }
 type Abort struct {
 	Place
 	Code, Return int
+}
+
+// Script is a program that DAGMan runs where it runs itself.
+type Script struct {
+	Place
+	// Words are the program and its arguments.
+	Words []string
+	// Deferred means that it may ask to be run again later.
+	Deferred bool
 }
 
 // Var is a variable of a node's submit description, or with a name that begins with "My." an attribute of its jobs.

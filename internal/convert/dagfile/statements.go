@@ -84,8 +84,11 @@ func file(l *line, w *words) error {
 
 // about does what a statement says of nodes that are there.
 func (r *reader) about(s *scope, l *line, w *words) error {
+	var kind string
+	run := Script{Place: l.Place}
 	if l.Command == "SCRIPT" {
-		if err := script(w); err != nil {
+		var err error
+		if kind, run.Deferred, err = script(w); err != nil {
 			return err
 		}
 	}
@@ -103,10 +106,18 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 	case "VARS":
 		return r.vars(nodes, w)
 	case "SCRIPT":
-		if w.rest == "" {
+		if run.Words = strings.FieldsFunc(w.rest, func(r rune) bool { return strings.ContainsRune(blanks, r) }); len(run.Words) == 0 {
 			return w.errorf("the script is missing")
 		}
-		return nil
+		allowed, w.rest = "", ""
+		set = func(node *Node) {
+			switch kind {
+			case "PRE":
+				node.Pre = &run
+			case "POST":
+				node.Post = &run
+			}
+		}
 	case "RETRY":
 		set, err = retry(w)
 	case "PRIORITY":
@@ -191,27 +202,31 @@ func retry(w *words) (func(*Node), error) {
 	}, err
 }
 
-// script reads what stands before the node's name.
-func script(w *words) error {
+// script reads what stands before the node's name, and says whether it is PRE, POST or HOLD.
+func script(w *words) (kind string, deferred bool, err error) {
 	for {
 		switch {
 		case w.option("DEFER"):
+			deferred = true
 			for _, what := range []string{"the status after DEFER", "the time after DEFER"} {
 				if _, err := w.number(what, math.MinInt32, math.MaxInt32); err != nil {
-					return err
+					return "", false, err
 				}
 			}
 		case w.option("DEBUG"):
 			if _, err := w.path("the file after DEBUG"); err != nil {
-				return err
+				return "", false, err
 			}
 			if !w.option("STDOUT") && !w.option("STDERR") && !w.option("ALL") {
-				return w.errorf("after DEBUG FILE stands STDOUT, STDERR or ALL")
+				return "", false, w.errorf("after DEBUG FILE stands STDOUT, STDERR or ALL")
 			}
-		case w.option("PRE"), w.option("POST"), w.option("HOLD"):
-			return nil
 		default:
-			return w.errorf("after SCRIPT, and perhaps DEFER and DEBUG, stands PRE, POST or HOLD")
+			for _, kind := range []string{"PRE", "POST", "HOLD"} {
+				if w.option(kind) {
+					return kind, deferred, nil
+				}
+			}
+			return "", false, w.errorf("after SCRIPT, and perhaps DEFER and DEBUG, stands PRE, POST or HOLD")
 		}
 	}
 }

@@ -177,8 +177,15 @@ func class(n *dagfile.Node) string {
 	if n.Abort != nil {
 		abort = [2]int{n.Abort.Code, n.Abort.Return}
 	}
-	return fmt.Sprintf("%q %q %p %d %d %d %v %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, abort,
-		n.Priority, n.Category, vars)
+	return fmt.Sprintf("%q %q %p %d %d %d %v %q %q %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, abort,
+		n.Priority, n.Category, vars, words(n.Pre), words(n.Post))
+}
+
+func words(s *dagfile.Script) []string {
+	if s == nil {
+		return nil
+	}
+	return s.Words
 }
 
 // groups are nodes of one class with the same nodes before and after them, each step's together, in the order of the
