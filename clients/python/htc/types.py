@@ -173,10 +173,32 @@ HTCJobSpecResources = TypedDict(
     total=False,
 )
 
+HTCJobSpecScriptAfter = TypedDict(
+    "HTCJobSpecScriptAfter",
+    {
+        "args": "list[str]",
+        "command": "str",
+        "source": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecScriptBefore = TypedDict(
+    "HTCJobSpecScriptBefore",
+    {
+        "args": "list[str]",
+        "command": "str",
+        "source": "str",
+    },
+    total=False,
+)
+
 HTCJobSpecScript = TypedDict(
     "HTCJobSpecScript",
     {
+        "after": "HTCJobSpecScriptAfter",
         "args": "list[str]",
+        "before": "HTCJobSpecScriptBefore",
         "command": "str",
         "image": "str",
         "queue": "int",
