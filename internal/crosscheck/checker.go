@@ -146,7 +146,7 @@ func (c *Checker) pass(
 		var covered []ledger.Run
 		l.Period, whole = period, nil
 		for _, run := range g.Runs {
-			if coverage.covers(run) {
+			if coverage.covers(run, l.mark) {
 				covered = append(covered, run)
 			} else {
 				whole = append(whole, run)
@@ -320,6 +320,9 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	writing.SetLimit(atOnce)
 	for _, run := range runs {
 		k := all[KeyOf(run)]
+		if !l.History {
+			k.extent = InQueue
+		}
 		if len(k.unread) > 0 || !k.recent {
 			c.Observer.Unread(k.run, k.unread)
 		}
@@ -359,7 +362,10 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		})
 	}
 	_ = writing.Wait() // whose errors are those of the comparisons
-	errs := []error{c.writeQuiet(ctx, quiet, at, l.History)}
+	var errs []error
+	if l.History {
+		errs = append(errs, c.writeQuiet(ctx, quiet, at))
+	}
 	for _, run := range runs {
 		k := all[KeyOf(run)]
 		if errs = append(errs, k.failed); (k.failed != nil || len(k.unread) > 0) && l.unread != nil {
@@ -369,13 +375,13 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	return errors.Join(errs...)
 }
 
-// BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new.
-// The ledger records every cross-check, because the history is read from that point on.
+// BetweenChecks is the interval at which a status records that HTCondor was asked and had nothing new. The ledger
+// records every cross-check, because the history is read from that point on, and no refresh: jobs may have left the
+// queue.
 const BetweenChecks = 50 * time.Second
 
 // writeQuiet records that HTCondor was asked about runs in which nothing has changed.
-func (c *Checker) writeQuiet(ctx context.Context, quiet []*comparison, at time.Time, history bool) error {
-	quiet = slices.DeleteFunc(quiet, func(k *comparison) bool { return !history && at.Sub(k.run.Checked) < BetweenChecks })
+func (c *Checker) writeQuiet(ctx context.Context, quiet []*comparison, at time.Time) error {
 	for page := range slices.Chunk(quiet, pageSize) {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			for _, k := range page {

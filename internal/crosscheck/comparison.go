@@ -14,6 +14,7 @@ type comparison struct {
 	run       ledger.Run
 	scope     scope                    // which procs are compared
 	made      int                      // procs from this number on are not there yet: their factory has not made them
+	extent    Extent                   // how far HTCondor was asked about them
 	recent    bool                     // only procs of which something may be new are compared; the others are present
 	rows      map[int]ledger.Proc      // no ad seen yet
 	unchanged map[int]condor.JobStatus // the same, for rows that say only that the job is open and in that state

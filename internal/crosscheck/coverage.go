@@ -44,9 +44,9 @@ func (s Coverage) Recent(now time.Time, started int64, every time.Duration) (p s
 	return schedd.Period{}, false
 }
 
-// covers reports whether the passes have looked at a run: at every job that they could read.
-func (s Coverage) covers(run ledger.Run) bool {
-	return !s.unread[KeyOf(run)] && (run.Checked.IsZero() || run.Checked.After(s.Began.Add(-2*BetweenChecks)))
+// covers reports whether the passes since a cross-check have looked at a run: at every job that they could read.
+func (s Coverage) covers(run ledger.Run, since Mark) bool {
+	return !s.unread[KeyOf(run)] && (run.Checked.IsZero() || run.Checked.After(since.At.Add(-2*BetweenChecks)))
 }
 
 // Next returns the coverage that a pass adds which began at a time, and at another by the schedd's clock (0: no ad said

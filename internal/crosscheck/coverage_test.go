@@ -44,13 +44,13 @@ func TestWhatAPassAsksAbout(t *testing.T) {
 func TestARunThatThePassesHaveNotLookedAtIsAskedAboutAsAWhole(t *testing.T) {
 	now := time.Now()
 	run := ledger.Run{UID: "u", Attempt: 1, Cluster: 3, Checked: now.Add(-time.Minute)}
-	s := Coverage{Began: now}
-	require.True(t, s.covers(run))
+	s, mark := Coverage{Began: now}, Mark{At: now}
+	require.True(t, s.covers(run, mark))
 	old := run
 	old.Checked = now.Add(-time.Hour)
-	require.False(t, s.covers(old), "it was not among their runs")
+	require.False(t, s.covers(old, mark), "it was not among their runs")
 	s.unread = map[RunKey]bool{KeyOf(run): true}
-	require.False(t, s.covers(run), "an ad could not be read")
+	require.False(t, s.covers(run, mark), "an ad could not be read")
 }
 
 func TestAPassThatBeganEarlierTakesNothingBack(t *testing.T) {

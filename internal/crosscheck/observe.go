@@ -12,15 +12,25 @@ import (
 // Change is one row before and after.
 type Change struct{ Was, Is ledger.Proc }
 
-// Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that
-// HTCondor was asked about all of its procs. It returns the run as it is then, and the rows that changed.
+// Extent is how far HTCondor was asked about a run.
+type Extent int
+
+// Extents.
+const (
+	InFull  Extent = iota // queue and history, about all of its procs
+	InQueue               // only the queue, about all
+	OfSome                // about some
+)
+
+// Observe applies observations of one run's procs in the caller's transaction and settles the run. It returns the run
+// as it is then, and the rows that changed.
 func Observe(
 	tx *ledger.Tx,
 	uid string,
 	attempt int,
 	observed map[int]Observation,
 	at time.Time,
-	complete bool,
+	asked Extent,
 ) (run ledger.Run, changes []Change, err error) {
 	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
 	if err != nil {
@@ -50,7 +60,7 @@ func Observe(
 			return run, nil, err
 		}
 	}
-	run, _, err = settle(tx, run, withTimes(run, observed, at), at, complete)
+	run, _, err = settle(tx, run, withTimes(run, observed, at), at, asked)
 	return run, changes, err
 }
 
@@ -96,7 +106,7 @@ func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (
 			return 0, err
 		}
 	}
-	_, open, err = settle(tx, run, run, o.at, false)
+	_, open, err = settle(tx, run, run, o.at, OfSome)
 	return open, err
 }
 
@@ -106,7 +116,7 @@ func settle(
 	tx *ledger.Tx,
 	before, run ledger.Run,
 	at time.Time,
-	complete bool,
+	asked Extent,
 ) (is ledger.Run, open int, err error) {
 	counts, err := tx.Counts(run.UID, run.Attempt)
 	if err != nil {
@@ -118,8 +128,7 @@ func settle(
 	case run.Ended.IsZero():
 		run.Ended = at
 	}
-	if complete {
-		run.Checked = at
+	if asked != OfSome {
 		unconfirmed, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
 		if err != nil {
 			return run, 0, err
@@ -128,6 +137,9 @@ func settle(
 			if run.Usage, err = usageOf(tx, run); err != nil {
 				return run, 0, err
 			}
+		}
+		if asked == InFull || run.Confirmed {
+			run.Checked = at
 		}
 	}
 	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed &&

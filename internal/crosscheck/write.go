@@ -27,14 +27,17 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			observed[proc] = k.observed[proc]
 		}
 		var changes []Change
-		is := k.run
+		is, extent := k.run, k.extent
+		if i < len(pages)-1 {
+			extent = OfSome
+		}
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 			if k.scope == calledLost { // another attempt may have begun since
 				if newest, err := tx.LatestRun(k.run.UID); err != nil || newest.Attempt != k.run.Attempt {
 					return errors.Join(err, ledger.ErrNotFound)
 				}
 			}
-			is, changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
+			is, changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, extent)
 			for _, change := range changes {
 				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched &&
 					change.Is.Fetched == ledger.NotFetched {

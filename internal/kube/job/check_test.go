@@ -31,6 +31,36 @@ func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {
 	require.GreaterOrEqual(t, w.job("many").Status.LastChecked.Sub(before.Time), time.Minute-time.Second)
 }
 
+func TestHTCondorHasConfirmedAStatusOnlyIfItsHistoryWasAskedToo(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("many", queueOf(3)))
+	w.crosscheck()
+	checked := func() time.Time {
+		run, err := w.latest(t.Context(), "uid-many")
+		require.NoError(t, err)
+		return run.Checked
+	}
+	before := checked()
+	require.False(t, before.IsZero())
+	w.schedd.Down(errUnreachable, scheddtest.History)
+	for _, happens := range []func(){
+		func() {},
+		func() { w.schedd.Run(1, 0) },
+		func() { w.schedd.Leave(1, 1) },
+		func() { w.schedd.Leave(1, -1) },
+	} {
+		happens()
+		w.clock = w.clock.Add(time.Minute)
+		require.NoError(t, w.Refresh(t.Context()))
+		require.Error(t, w.Crosscheck(t.Context()))
+		w.settle()
+		require.Equal(t, before, checked())
+	}
+	w.schedd.Down(nil, scheddtest.History)
+	w.crosscheck()
+	require.True(t, checked().After(before))
+}
+
 func TestWhatHasEndedIsNotWrittenAgainToSayThatHTCondorWasAsked(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

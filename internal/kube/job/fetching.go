@@ -59,7 +59,7 @@ func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []condor.Job) e
 	}
 	var changes []crosscheck.Change
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-		_, changes, err = crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), false)
+		_, changes, err = crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), crosscheck.OfSome)
 		return err
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
