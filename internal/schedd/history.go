@@ -45,16 +45,9 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 
 // left asks within the bounds.
 func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condor.JobFunc) error {
-	known := c.longLines.of(q.id.Endpoint)
+	known, err := c.fromEnd(ctx, q, b, fn)
 	if known == unsuspected {
-		err := c.answer(ctx, q.backwards(b), fn)
-		if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || !c.answers(ctx, q.id) {
-			return err
-		}
-		// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every
-		// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
-		// It goes on with what was given up, on which nobody should wait once more.
-		c.longLines.note(q.id.Endpoint, suspected, givenUpLasts)
+		return err
 	}
 	if known != found {
 		n, err := c.length(ctx, q)
@@ -72,6 +65,30 @@ func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn condo
 		c.longLines.note(q.id.Endpoint, found, longLinesLast)
 	}
 	return c.forwards(ctx, q, b, fn)
+}
+
+// fromEnd reads from the newest unless that is suspected to take minutes: a schedd reads its history from the end in
+// blocks, and copies the partial line with every block: a line of 17 MB, which a job's owner can cause, takes minutes.
+// From the beginning it takes a second. A schedd goes on with what was given up, on which nobody should wait once more,
+// so one at a time finds out.
+func (c *Client) fromEnd(ctx context.Context, q question, b HistoryBounds, fn condor.JobFunc) (suspicion, error) {
+	one, _ := c.longLines.reading.LoadOrStore(q.id.Endpoint, make(chan struct{}, 1))
+	reading := one.(chan struct{})
+	select {
+	case reading <- struct{}{}:
+		defer func() { <-reading }()
+	case <-ctx.Done():
+		return unsuspected, ctx.Err()
+	}
+	if known := c.longLines.of(q.id.Endpoint); known != unsuspected {
+		return known, nil
+	}
+	err := c.answer(ctx, q.backwards(b), fn)
+	if condor.KindOf(err) != condor.Timeout || ctx.Err() != nil || !c.answers(ctx, q.id) {
+		return unsuspected, err
+	}
+	c.longLines.note(q.id.Endpoint, suspected, givenUpLasts)
+	return suspected, nil
 }
 
 // maxForwards is less than the 50,000 ads after which a schedd stops reading its history for a remote query: of a
@@ -121,8 +138,9 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn c
 
 // longLines remembers for a while which histories are better read from their beginning; eventually they are rotated.
 type longLines struct {
-	mu sync.Mutex
-	m  map[Endpoint]longLine
+	mu      sync.Mutex
+	m       map[Endpoint]longLine
+	reading sync.Map // by Endpoint: a chan struct{} that holds the one that reads from the end
 }
 
 type longLine struct {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
@@ -84,4 +85,24 @@ func TestAHistoryIsNotReadFromItsEndAgainWhileItsBeginningIsLateToo(t *testing.T
 	text, err := os.ReadFile(asked)
 	require.NoError(t, err)
 	require.Equal(t, 1, strings.Count(string(text), "-backwards"))
+}
+
+func TestOneAtATimeReadsAHistoryFromItsEnd(t *testing.T) {
+	t.Parallel()
+	asked := filepath.Join(t.TempDir(), "asked")
+	client := tools(
+		t,
+		5*time.Second,
+		map[string]string{"condor_history": fmt.Sprintf(slow, asked, 3), "condor_ping": ""},
+	)
+	var asking errgroup.Group
+	for range 3 {
+		asking.Go(func() error {
+			return client.Query(t.Context(), Identity{}, Query{Left: &HistoryBounds{}}, func(condor.Job) error { return nil })
+		})
+	}
+	require.NoError(t, asking.Wait())
+	text, err := os.ReadFile(asked)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), "-backwards"), "the others would go on at the schedd, too")
 }
