@@ -181,7 +181,7 @@ func TestALimitOfHeldJobs(t *testing.T) {
 			refuses(
 				pool,
 				"TooManyHeld",
-				"1 jobs are on hold, more than maxHeld, 0: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
+				"1 job is on hold, more than maxHeld, 0: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
 			)
 	})
 	p.idle("third")

@@ -51,7 +51,7 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		if n := now.Unwanted.Len(); n > 0 && n == unwanted.Len() {
 			return &sending.Waiting{
 				After:   reconciler.FirstRetry,
-				Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job")),
+				Message: fmt.Sprintf("HTCondor has not said yet how %s ended", lifecycle.Plural(n, "cancelled job")),
 			}
 		}
 		unwanted = now.Unwanted

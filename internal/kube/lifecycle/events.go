@@ -132,7 +132,7 @@ func endReason(s Situation, phase v1alpha1.Phase) string {
 	return shared
 }
 
-func wasOrWere(n int, noun string) string { return Plural(n, noun) + " " + be(n) }
+func wasOrWere(n int, noun string) string { return Agree(n, noun, "was", "were") }
 
 func be(n int) string {
 	if n == 1 {
@@ -219,12 +219,7 @@ func corrected(before v1alpha1.HTCJobStatus, s Situation) int {
 	return int(before.Succeeded) - s.Counts.Succeeded
 }
 
-func waits(n int) string {
-	if n == 1 {
-		return "1 job waits"
-	}
-	return fmt.Sprintf("%d jobs wait", n)
-}
+func waits(n int) string { return Agree(n, "job", "waits", "wait") }
 
 // whyAgain returns why there is another attempt.
 func whyAgain(before, after v1alpha1.HTCJobStatus) string {

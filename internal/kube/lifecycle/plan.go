@@ -110,7 +110,7 @@ func Plan(s Situation) Decision {
 			Message: crosscheck.StopMessage(crosscheck.StopSuspended),
 		}
 	case at == active && overdue(s):
-		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
+		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: DeadlinePassed(s.activeDeadline())}
 	case early != "":
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
 	// Before any is cancelled: else HTCondor makes others in their places though fewer are wanted.

@@ -394,7 +394,7 @@ func HeldMessage(many, name string, one ledger.Proc, kind string) string {
 // PausedMessage says how many wait for a factory that makes none of them, why, and what to do.
 func PausedMessage(many string, run ledger.Run) string {
 	return fmt.Sprintf(
-		"HTCondor makes none of the %s that wait: %s. Who has a login at the schedd can condor_release that cluster once the cause is mended",
+		"HTCondor makes none of the %s: %s. Who has a login at the schedd can condor_release that cluster once the cause is mended",
 		many, run.Paused(),
 	)
 }
@@ -411,7 +411,7 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 			v1alpha1.ConditionHeld,
 			metav1.ConditionTrue,
 			ledger.FactoryPaused,
-			PausedMessage(Plural(s.Counts.Waiting, "job"), *s.Run),
+			PausedMessage(Agree(s.Counts.Waiting, "job", "that waits", "that wait"), *s.Run),
 		)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"fmt"
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -34,11 +33,6 @@ func (s Situation) activeDeadline() (seconds *int64, whose string) {
 		return nil, ""
 	}
 	return e.ActiveDeadlineSeconds, "a default of HTCPool " + e.Pool
-}
-
-func deadlinePassed(s Situation) string {
-	seconds, whose := s.activeDeadline()
-	return fmt.Sprintf("%s have passed since the submission (%s)", Plural(int(*seconds), "second"), whose)
 }
 
 // effective returns what holds for the newest run; nil if it was sent by no pool.

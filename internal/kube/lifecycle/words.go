@@ -25,10 +25,18 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// IsOrAre is Plural with the verb.
-func IsOrAre(n int, noun string) string {
+// Agree is Plural with what follows: for one, or for any other number.
+func Agree(n int, noun, one, many string) string {
 	if n == 1 {
-		return Plural(n, noun) + " is"
+		many = one
 	}
-	return Plural(n, noun) + " are"
+	return Plural(n, noun) + " " + many
+}
+
+// IsOrAre is Plural with the verb.
+func IsOrAre(n int, noun string) string { return Agree(n, noun, "is", "are") }
+
+// DeadlinePassed says that those seconds are over, of which somebody says that they are the most.
+func DeadlinePassed(seconds *int64, whose string) string {
+	return fmt.Sprintf("%s passed since the submission (%s)", Agree(int(*seconds), "second", "has", "have"), whose)
 }

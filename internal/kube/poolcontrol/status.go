@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
 // view is what the status of a pool is made of.
@@ -92,8 +93,8 @@ func accepting(p *v1alpha1.HTCPool, v view) (is metav1.ConditionStatus, reason, 
 		return no, string(p.Spec.State), fmt.Sprintf("spec.state is %s: nothing new is sent", p.Spec.State)
 	case most >= 0 && v.load.Held-v.load.HeldByPool > most:
 		return no, reasonTooManyHeld, fmt.Sprintf(
-			"%d jobs are on hold, more than maxHeld, %d: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
-			v.load.Held-v.load.HeldByPool,
+			"%s on hold, more than maxHeld, %d: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed",
+			lifecycle.IsOrAre(v.load.Held-v.load.HeldByPool, "job"),
 			most,
 		)
 	}

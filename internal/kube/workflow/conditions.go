@@ -159,7 +159,7 @@ func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
 		}
 	}
 	if wanted := completions(s.Workflow); s.Graph != nil && wanted > s.succeeded() {
-		message += fmt.Sprintf("%d of %s have succeeded, and %d of at most %d were begun; ",
+		message += fmt.Sprintf("%d of %s succeeded, and %d of at most %d were begun; ",
 			s.succeeded(), lifecycle.Plural(wanted, "sequence"), s.total(), s.Workflow.Sequences())
 	}
 	n := s.nodes()
@@ -226,7 +226,7 @@ func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowS
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
 	case dag != nil && dag.Run.Paused() != "" && dag.waiting() > 0:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, ledger.FactoryPaused,
-			lifecycle.PausedMessage(lifecycle.Plural(dag.waiting(), "node"), dag.Run))
+			lifecycle.PausedMessage(lifecycle.Agree(dag.waiting(), "node", "that waits", "that wait"), dag.Run))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no node is held")
 	}

@@ -48,8 +48,8 @@ func (p plannedDAG) addition() string {
 	}
 	n := len(p.occasions)
 	return fmt.Sprintf(
-		"%s begin, from %s on, as so many of those before have failed (sequences.completions)",
-		lifecycle.Plural(n, "further sequence"),
+		"%s, from %s on, as so many of those before have failed (sequences.completions)",
+		lifecycle.Agree(n, "further sequence", "begins", "begin"),
 		p.graph.JobID(graph.Node{Sequence: p.occasions[0].Sequence}),
 	)
 }

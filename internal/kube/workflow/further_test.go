@@ -105,5 +105,5 @@ func TestAWorkflowWithoutEnoughCompletionsSaysSo(t *testing.T) {
 	w.fails(2, 2)
 	w.ends(3)
 	_, message := w.says("w", v1alpha1.ConditionFailed)
-	require.Contains(t, message, "1 of 2 sequences have succeeded, and 3 of at most 3 were begun; ")
+	require.Contains(t, message, "1 of 2 sequences succeeded, and 3 of at most 3 were begun; ")
 }

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -69,7 +68,7 @@ func Plan(s Situation) Decision {
 	case !dag.settled() && dag.Run.Confirmed:
 		return Decision{Action: Settle}
 	case !dag.settled() && s.overdue():
-		return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: s.deadlinePassed()}
+		return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: lifecycle.DeadlinePassed(s.activeDeadline())}
 	case !dag.settled() && s.aborts():
 		return stop(crosscheck.StopAborted)
 	case !dag.settled() && s.enough():
@@ -93,7 +92,7 @@ func Plan(s Situation) Decision {
 		case s.final(level):
 			return Decision{Action: Submit, Level: level}
 		case s.overdue(): // it may not have been possible to send it
-			return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: s.deadlinePassed()}
+			return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: lifecycle.DeadlinePassed(s.activeDeadline())}
 		}
 		return Decision{Action: Submit, Level: level, At: s.deadline()}
 	}
@@ -184,11 +183,6 @@ func (s Situation) deadline() time.Time {
 func (s Situation) overdue() bool {
 	at := s.deadline()
 	return !at.IsZero() && !s.Now.Before(at)
-}
-
-func (s Situation) deadlinePassed() string {
-	seconds, whose := s.activeDeadline()
-	return fmt.Sprintf("%s have passed since the submission (%s)", lifecycle.Plural(int(*seconds), "second"), whose)
 }
 
 // ttl returns how many seconds an ended workflow is kept, nil for as long as nobody deletes it.

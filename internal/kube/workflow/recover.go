@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -69,7 +70,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		return c.sender.Withdraw(ctx, run)
 	}
 	if s.overdue() {
-		return c.sender.GiveUp(ctx, run, crosscheck.StopDeadline, s.deadlinePassed(), nil)
+		return c.sender.GiveUp(ctx, run, crosscheck.StopDeadline, lifecycle.DeadlinePassed(s.activeDeadline()), nil)
 	}
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
