@@ -40,9 +40,11 @@ func (s *Sender) RemoveAll(
 		s.Absences.Clear(uid)
 		return stillThere(all)
 	}
-	for _, t := range targets {
-		if err := s.noFactory(ctx, t, runs, condor.UIDConstraint(uid)); err != nil {
-			return err
+	if s.Runs == ledger.HTCJobs { // a DAG's own job is no factory
+		for _, t := range targets {
+			if err := s.noFactory(ctx, t, runs, condor.UIDConstraint(uid)); err != nil {
+				return err
+			}
 		}
 	}
 	open := len(runs) == 0

@@ -54,7 +54,8 @@ func (c *Controller) do(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situatio
 	case Resize:
 		return c.resize(ctx, w, s)
 	case Settle:
-		return c.settle(ctx, s.newest().Run)
+		d := s.newest()
+		return c.settle(ctx, d.Run, d.Run.Stop == "" && (d.Job == nil || d.Job.ExitCode == nil))
 	case Remove:
 		return reconciler.Finalize(ctx, c.engine, w)
 	}

@@ -129,6 +129,29 @@ func TestAFactoryWhoseLauncherIsGoneIsRemoved(t *testing.T) {
 	w.noneLeft()
 }
 
+func TestNothingIsRemovedAfterALauncherThatHasRunToItsEnd(t *testing.T) {
+	w := newWorld(t)
+	w.made(2)
+	w.schedd.Complete(1, 0, 0)
+	require.NoError(t, w.Crosscheck(t.Context()))
+	w.later(time.Minute)
+	require.Zero(t, w.schedd.Calls(scheddtest.Remove), "HTCondor only has not said yet how the nodes ended")
+	w.schedd.Complete(7, -1, 0)
+	require.NoError(t, w.Crosscheck(t.Context()))
+	w.later(time.Minute)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), "the next DAG")
+}
+
+func TestADeletedWorkflowIsAskedForFactoriesOfItsNodesAlone(t *testing.T) {
+	w := newWorld(t)
+	w.made(2)
+	before := w.schedd.Calls(scheddtest.Factories)
+	w.delete("flow")
+	w.later(time.Minute)
+	w.noneLeft()
+	require.Equal(t, before+2, w.schedd.Calls(scheddtest.Factories), "and the question of this test")
+}
+
 func TestAFactoryWhoseLauncherIsGoneBeforeAStopIsThroughIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.made(2)

@@ -45,7 +45,7 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err := c.removeDAG(ctx, w, run); err != nil {
 		return err
 	}
-	return c.settle(ctx, run)
+	return c.settle(ctx, run, false)
 }
 
 // confirmEnough returns a *sending.Waiting while fewer sequences than are wanted have succeeded by what HTCondor has
@@ -117,11 +117,11 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	return nil
 }
 
-// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all. A factory goes on if
-// somebody has removed its launcher while that did not run: HTCondor then removes the nodes that were made, and the
-// factory makes others.
-func (c *Controller) settle(ctx context.Context, run ledger.Run) error {
-	if run.Factory > 0 && run.Confirmed && run.Stop == "" {
+// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all. cut: it has not run to its
+// end. A factory goes on if somebody has removed its launcher while that did not run: HTCondor then removes the nodes that
+// were made, and the factory makes others.
+func (c *Controller) settle(ctx context.Context, run ledger.Run, cut bool) error {
+	if run.Factory > 0 && run.Confirmed && cut {
 		of := condor.Tag{UID: run.UID, Attempt: run.Attempt}.NodesConstraint()
 		err := c.sender.RemoveNodes(ctx, backend.TargetOf(run), []ledger.Run{run}, of, "htcd: what made it was removed")
 		if err != nil {
