@@ -24,6 +24,7 @@ main() {
 	while there "$factory"; do
 		sleep "$every" 9>&- &
 		wait $!
+		[ -d "/proc/$PPID" ] || wanted # otherwise its schedd would say so
 	done
 	[ "$nodes" -eq 0 ] || [ "$(succeeded)" -ge "$nodes" ] || exit 1
 	exit 0
@@ -50,13 +51,17 @@ make() {
 		if [ -e begun ]; then
 			until factory=$(condor_q -allusers -factory -constraint "$tag" -af ClusterId); do sleep 10; done
 			if [ -z "$factory" ]; then
-				until factory=$(_CONDOR_HISTORY=$(setting HISTORY) condor_history -limit 1 -constraint "$tag" -af ClusterId); do sleep 10; done
+				until factory=$(_CONDOR_HISTORY=$(setting HISTORY) condor_history -limit 1 -constraint "$tag" -af ClusterId); do
+					sleep 10
+					wanted
+				done
 			fi
 		else
 			prepare
 		fi
-		if [ -z "$factory" ] && sent=$(condor_submit -terse made.sub); then
-			factory=${sent%%.*}
+		if [ -z "$factory" ]; then
+			wanted
+			sent=$(condor_submit -terse made.sub) && factory=${sent%%.*}
 		fi
 		if [ -n "$factory" ]; then
 			echo "$factory" >made.new && mv made.new made || exit 120
@@ -65,6 +70,17 @@ make() {
 		sleep "$pause"
 	done
 	exit 124
+}
+
+# wanted ends this if its own job has left the queue or is being removed, of which a schedd that was killed tells nobody. No answer is none.
+wanted() {
+	until own=$(condor_q -allusers -constraint "ClusterId == ${CONDOR_ID%%.*}" -af JobStatus); do sleep 10; done
+	case $own in
+	"" | 3)
+		remove
+		exit 0
+		;;
+	esac
 }
 
 # prepare makes ready what the jobs come to get, and notes that a factory may be sent.
