@@ -23,9 +23,9 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	@for m in argo/newest argo/previous kueue/newest kueue/previous; do (cd test/parts/$$m && go mod verify) || exit 1; done
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
-# The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.
-	shellcheck tools/dist.sh deploy/image/*.sh
-	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/submit/wrapper.sh internal/schedd/submit/callback.sh internal/schedd/submit/outputs.sh internal/schedd/submit/credentials.sh internal/schedd/submit/keep.sh internal/schedd/submit/checkpoint.sh internal/schedd/submit/multinode.sh internal/schedd/submit/plugin.sh internal/schedd/submit/unpack.sh internal/schedd/submit/parts.sh
+# Most follow a rendered head, and use each other's variables.
+	shellcheck tools/dist.sh deploy/image/*.sh examples/*/*/*.sh .ci/run
+	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/submit/*.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
 # The pages of htcd ui.

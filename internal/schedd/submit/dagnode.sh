@@ -59,7 +59,7 @@ hand_on() {
 gather_rest() {
 	set --
 	for f in ./*; do
-		[ -f "$f" ] && output "${f#./}" '*' || continue
+		{ [ -f "$f" ] && output "${f#./}" '*'; } || continue
 		[ -r "$f" ] || chmod u+rw "$f" 2>/dev/null || :
 		set -- "$@" "$f"
 		if [ $# -ge 200 ]; then

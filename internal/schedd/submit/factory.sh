@@ -99,7 +99,6 @@ prepare() {
 # open lets the factory make jobs: each in the directory that the schedd has for what it spools of it, and removes with it. A schedd that starts
 # again looks at the factory's own, which has no number.
 open() {
-	# shellcheck disable=SC2154 # idle and most are assigned before
 	condor_qedit "$factory" JobMaterializeLimit "$most" JobMaterializeMaxIdle "$idle" \
 		Iwd "ifThenElse(isUndefined(ProcId), \"/\", strcat(\"$(setting SPOOL)/\", ClusterId % 10000, \"/\", ProcId % 10000, \"/cluster\", ClusterId, \".proc\", ProcId, \".subproc0\"))" \
 		>/dev/null && : >opened
