@@ -26,7 +26,7 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 		"few":                           {runs(7, 2, 3), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7,8})"}},
 		"as many as one question takes": {runs(7, 1, procsAtOnce), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7})"}},
 		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []condor.Constraint{
-			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 0 && ProcId < 50000",
+			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 0 && ProcId <= 49999",
 			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 50000",
 		}},
 		"300,000 jobs in 3,000 HTCJobs, and two large ones": {append(runs(11, 3000, 100), runs(9, 2, 30_000)...), []condor.Constraint{

@@ -135,11 +135,10 @@ func ProcsFrom(from, to int) Constraint { return upTo("ProcId", from, to) }
 func NodeRange(from, to int) Constraint { return upTo(AttrNode, from, to) }
 
 func upTo(attribute string, from, to int) Constraint {
-	c := Constraint(fmt.Sprintf("%s >= %d", attribute, from))
 	if to == 0 {
-		return c
+		return Constraint(fmt.Sprintf("%s >= %d", attribute, from))
 	}
-	return c.And(Constraint(fmt.Sprintf("%s < %d", attribute, to)))
+	return span(attribute, from, to-1)
 }
 
 func span(attribute string, first, last int) Constraint {
