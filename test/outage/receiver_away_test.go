@@ -2,7 +2,6 @@ package outage
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,9 +9,8 @@ import (
 )
 
 // Only the cross-check can find out how these end, because the queue is not asked in between.
-func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
-	const period = 10 * time.Second
-	o := begin(t, "--reconcile-schedule=@every "+period.String(), "--refresh=1h", "--callback-deadline=5s")
+func TestWithoutAReceiverTheCrossCheckFindsTheEndsOfHTCJobs(t *testing.T) {
+	o := begin(t, "--reconcile-schedule=@every 10s", "--refresh=1h", "--callback-deadline=5s")
 	o.do(o.part("receiver-net").Stop)
 	o.Create("good", "exit 0\n")
 	o.Create("bad", "exit 7\n")
@@ -26,7 +24,6 @@ func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
 		job := o.Ended(name)
 		require.Equal(t, phase, job.Status.Phase)
 		require.Equal(t, "crosscheck", o.Source(job))
-		require.WithinDuration(t, o.completed(job), job.Status.CompletionTime.Time, 2*period)
 		o.once(job)
 	}
 	require.EqualValues(t, 7, *o.Get("bad").Status.Failures[0].ExitCode)

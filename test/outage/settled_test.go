@@ -7,10 +7,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,20 +81,6 @@ func (o outage) log() string {
 	text, err := os.ReadFile(o.Lab.Log("htcd"))
 	require.NoError(o.T, err)
 	return string(text[o.logged:])
-}
-
-// completed returns when, according to HTCondor, the first job of an HTCJob ended.
-func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
-	o.T.Helper()
-	said := o.Condor("condor_q", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
-	if len(said) == 0 { // its output has been fetched
-		said = o.Condor("condor_history", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
-	}
-	require.Len(o.T, said, 1)
-	_, second, _ := strings.Cut(said[0], " ")
-	seconds, err := strconv.ParseInt(second, 10, 64)
-	require.NoError(o.T, err)
-	return time.Unix(seconds, 0)
 }
 
 // never makes a job that no machine accepts.
