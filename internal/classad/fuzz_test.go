@@ -26,8 +26,8 @@ func seeds(f *testing.F, file string, lines bool) {
 func FuzzExpr(f *testing.F) {
 	seeds(f, "expr.txtar", true)
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, parse := range []func(string) (Expr, error){ParseExpr, ParseNewExpr} {
-			x, err := parse(s)
+		for _, newSyntax := range []bool{false, true} {
+			x, err := parse(s, newSyntax)
 			if err != nil {
 				continue
 			}

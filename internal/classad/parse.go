@@ -14,10 +14,7 @@ const maxDepth = 200
 // are of type *SyntaxError.
 func ParseExpr(s string) (Expr, error) { return parse(s, false) }
 
-// ParseNewExpr parses one expression in the syntax of -json output, where every
-// backslash in a string is an escape.
-func ParseNewExpr(s string) (Expr, error) { return parse(s, true) }
-
+// parse parses one expression; newSyntax: in that of -json output, where every backslash in a string is an escape.
 func parse(s string, newSyntax bool) (Expr, error) {
 	p := &parser{lex: lexer{src: s, newSyntax: newSyntax}}
 	if err := p.advance(); err != nil {
