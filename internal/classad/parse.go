@@ -17,10 +17,7 @@ func ParseExpr(s string) (Expr, error) { return parse(s, false) }
 // parse parses one expression; newSyntax: in that of -json output, where every backslash in a string is an escape.
 func parse(s string, newSyntax bool) (Expr, error) {
 	p := &parser{lex: lexer{src: s, newSyntax: newSyntax}}
-	if err := p.advance(); err != nil {
-		return nil, err
-	}
-	x, err := p.expr()
+	x, err := p.after(p.expr)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +80,14 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
+// after parses what comes after the token.
+func (p *parser) after(rest func() (Expr, error)) (Expr, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	return rest()
+}
+
 // expr parses a whole expression: If ? Then : Else groups right.
 func (p *parser) expr() (Expr, error) {
 	if err := p.enter(); err != nil {
@@ -95,19 +100,13 @@ func (p *parser) expr() (Expr, error) {
 	}
 	switch {
 	case p.at("?:"):
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		y, err := p.expr()
+		y, err := p.after(p.expr)
 		if err != nil {
 			return nil, err
 		}
 		return &Cond{If: x, Else: y}, nil
 	case p.at("?"):
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		then, err := p.expr()
+		then, err := p.after(p.expr)
 		if err != nil {
 			return nil, err
 		}
@@ -167,10 +166,7 @@ func (p *parser) unary() (Expr, error) {
 				return nil, err
 			}
 			defer p.leave()
-			if err := p.advance(); err != nil {
-				return nil, err
-			}
-			x, err := p.unary()
+			x, err := p.after(p.unary)
 			if err != nil {
 				return nil, err
 			}
@@ -205,10 +201,7 @@ func (p *parser) postfix() (Expr, error) {
 				x = &Select{X: x, Name: name}
 			}
 		case p.at("["):
-			if err := p.advance(); err != nil {
-				return nil, err
-			}
-			i, err := p.expr()
+			i, err := p.after(p.expr)
 			if err != nil {
 				return nil, err
 			}
@@ -247,10 +240,7 @@ func (p *parser) primary() (Expr, error) {
 		}
 		return &Ref{Name: name, Absolute: true}, nil
 	case p.at("("):
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		x, err := p.expr()
+		x, err := p.after(p.expr)
 		if err != nil {
 			return nil, err
 		}
