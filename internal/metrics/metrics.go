@@ -107,7 +107,7 @@ func New(build Build) *Metrics {
 	)
 	m.work.openChecked = m.lookedUp(
 		"open_runs_checked_timestamp_seconds",
-		"when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time",
+		"when a cross-check last had an answer about the open run that has waited longest for an answer (else its submission), as Unix time",
 		"schedd",
 	)
 	m.work.missing = m.lookedUp(
