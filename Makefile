@@ -159,12 +159,12 @@ test-node: ## build the image, bring up a node, and test htcd as the pod of depl
 .PHONY: test-argo
 test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: examples/argo and the executor plugin; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 60m ./argo
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 120m ./argo
 
 .PHONY: test-kueue
 test-kueue: ## bring up a node, and test htcd with real Kueue on it; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./kueue
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 120m ./kueue
 
 # Kueue's programs run beside the labs, so none of them needs a node.
 .PHONY: test-multikueue
@@ -172,7 +172,7 @@ test-multikueue: ## send HTCJobs from one lab to another with real Kueue, MultiK
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-worker
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) sh -c 'HTCD_LAB_MANAGER=$$HTCD_LAB exec \
-		$(abspath $(TEST_LAB)-worker)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./multikueue'
+		$(abspath $(TEST_LAB)-worker)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 120m ./multikueue'
 
 .PHONY: test-peers
 test-peers: $(HOST) ## test-kueue and test-argo, each with the newest release and the one before

@@ -69,16 +69,19 @@ func install(b bench) error {
 	if err != nil {
 		return err
 	}
+	// The release's own way to install it: from 4.0 on its CRDs validate the whole of a workflow and of a task set.
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, `namespace: argo
-resources: [%[1]q, %[2]q, %[3]q]
+resources: [%q]
 patches:
+- target: {kind: Deployment, name: argo-server}
+  patch: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: argo-server}, $patch: delete}"
 - target: {kind: Deployment, name: workflow-controller}
   patch: |
-    - {op: replace, path: /spec/template/spec/containers/0/image, value: %[4]q}
-    - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %[5]q]}
+    - {op: replace, path: /spec/template/spec/containers/0/image, value: %q}
+    - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %q]}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: ARGO_EXECUTOR_PLUGINS, value: "true"}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: DEFAULT_REQUEUE_TIME, value: 2s}}
-`, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install-no-crds/workflow-controller-rbac", controllerImage, executorImage), 0o600); err != nil {
+`, manifests+"/cluster-install", controllerImage, executorImage), 0o600); err != nil {
 		return err
 	}
 	if _, err := b.Lab.RunInput(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n", "kubectl", "apply", "-f", "-"); err != nil {

@@ -3,6 +3,7 @@
 package kueue
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -43,15 +44,9 @@ kind: LocalQueue
 metadata: {name: team}
 spec: {clusterQueue: %[1]s}
 `, b.Namespace))
-	t.Cleanup(func() {
-		_, _ = b.Lab.Run(
-			t.Context(),
-			"kubectl",
-			"delete",
-			"clusterqueue",
-			b.Namespace,
-			"--wait=false",
-		) // its namespace goes, too
+	t.Cleanup(func() { // its namespace goes, too
+		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "delete", "clusterqueue", b.Namespace, "--wait=false")
+		require.NoError(t, err)
 	})
 	return b
 }

@@ -3,6 +3,7 @@
 package kueue
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -121,11 +122,11 @@ func TestKueueIsAway(t *testing.T) {
 	b.Script("runs", long, queued)
 	b.runs("runs")
 	scale := func(n string) {
-		_, err := b.Lab.Run(t.Context(), "kubectl", "-n", "kueue-system", "scale", "deployment/"+manager, "--replicas="+n)
+		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", "kueue-system", "scale", "deployment/"+manager, "--replicas="+n)
 		require.NoError(t, err)
 	}
+	t.Cleanup(func() { scale("1") }) // whatever fails before
 	scale("0")
-	t.Cleanup(func() { _ = rolledOut(b, "kueue-system", manager) })
 	b.Eventually(func() bool {
 		out, err := b.Lab.Run(t.Context(), "kubectl", "-n", "kueue-system", "get", "pods", "-o", "name")
 		return err == nil && out == ""

@@ -56,7 +56,7 @@ func newCluster(config *rest.Config, namespace, workflow string) (cluster, error
 }
 
 // run reads the workflow's identity, and what of it is over: a controller that may not write the task set's status, as
-// with the roles of Argo 3.6's own manifests, never takes steps out of the task set. The workflow has no start before
+// with the roles of Argo's own manifests, never takes steps out of the task set. The workflow has no start before
 // Argo's controller has written that, which may be after the task set.
 func (c cluster) run(ctx context.Context) (workflow, error) {
 	object, err := c.argo.Resource(workflows).Namespace(c.namespace).Get(ctx, c.workflow, metav1.GetOptions{})
