@@ -87,14 +87,14 @@ patches:
 	if _, err := b.Lab.RunInput(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n", "kubectl", "apply", "-f", "-"); err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"apply", "--server-side", "-k", dir},
-		{"-n", "argo", "rollout", "status", "deployment/workflow-controller", "--timeout=3m"},
-	} {
-		if _, err := b.Lab.Run(ctx, "kubectl", args...); err != nil {
-			said, _ := b.Lab.Run(ctx, "kubectl", "-n", "argo", "describe", "pods")
-			return fmt.Errorf("%w\n%s", err, said)
-		}
+	// A busy apiserver takes longer than it grants itself for the CRDs of 4.0, which have megabytes.
+	b.Eventually(func() bool {
+		_, err = b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "-k", dir)
+		return err == nil
+	}, func() string { return fmt.Sprint("Argo is not installed: ", err) })
+	if _, err := b.Lab.Run(ctx, "kubectl", "-n", "argo", "rollout", "status", "deployment/workflow-controller", "--timeout=3m"); err != nil {
+		said, _ := b.Lab.Run(ctx, "kubectl", "-n", "argo", "describe", "pods")
+		return fmt.Errorf("%w\n%s", err, said)
 	}
 	return nil
 }
