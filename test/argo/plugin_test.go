@@ -133,7 +133,7 @@ func TestNothingRunsOnWhenArgoHasEndedAStep(t *testing.T) {
 		)
 	}
 	for _, job := range began {
-		require.Empty(t, b.Condor("condor_q", trial.Tagged(&job)+" && JobStatus != 3"))
+		require.Empty(t, b.Queued(trial.Tagged(&job)))
 	}
 }
 

@@ -126,7 +126,7 @@ func TestStopAndDeadlinesLeaveNoJobs(t *testing.T) {
 				return "it has left its job:\n" + b.Kubectl("get", "workflows,htcjobs,pods") + b.Kubectl("describe", "workflows")
 			})
 			for _, job := range jobs {
-				require.Empty(t, b.Condor("condor_q", trial.Tagged(&job)+" && JobStatus != 3"))
+				require.Empty(t, b.Queued(trial.Tagged(&job)))
 			}
 		})
 	}

@@ -157,7 +157,7 @@ func TestThePluginForArgoRunsSteps(t *testing.T) {
 
 	b.tasks(`{"spec": {"tasks": {"w-5": null}}}`)
 	b.Kubectl("wait", "--for=delete", "htcjob/"+vanished, "--timeout="+trial.Patience.String())
-	require.Empty(t, b.Condor("condor_q", trial.Tagged(before)+" && JobStatus != 3"))
+	require.Empty(t, b.Queued(trial.Tagged(before)))
 
 	// As at the end of a workflow: the pod is deleted, and then its steps are over.
 	b.tasks(`{"spec": {"tasks": {"w-7": ` + job(`"sleep 1000"}`) + `}}}`)

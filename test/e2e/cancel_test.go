@@ -35,5 +35,5 @@ func TestSomeJobsAreCancelledAndTheOthersGoOn(t *testing.T) {
 	job = c.Phase("some", v1alpha1.PhaseRemoved)
 	require.Equal(t, []int32{0, 1, 3}, countsOf(job))
 	require.Equal(t, "htcjob.htc.cern.ch/some has ended already\n", c.ends(0, "cancel", "some", "--proc", "1"))
-	require.Empty(t, c.Condor("condor_q", trial.Tagged(job)+" && JobStatus != 4"))
+	require.Empty(t, c.Queued(trial.Tagged(job)+" && JobStatus != 4"))
 }

@@ -134,7 +134,7 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 	require.False(t, c.Get("good").Spec.Suspend)
 	c.Phase("never", v1alpha1.PhaseSuspended)
 	require.Equal(t, "suspended\n", c.ends(6, "status", "never"))
-	require.Empty(t, c.Condor("condor_q", trial.Tagged(c.Get("never"))))
+	require.Empty(t, c.Queued(trial.Tagged(c.Get("never"))))
 
 	require.ElementsMatch(
 		t,

@@ -243,8 +243,9 @@ func TestThoseThatWaitTakeTurns(t *testing.T) {
 	a, b := trial.New(t), trial.New(t)
 	p := newLimited(a, "t", `{"limits": {"maxOpen": 1}}`)
 	other := limited{b, p.name}
-	p.idle("first")
-	p.sent("first")
+	// It runs: behind a job that waits for a slot, each namespace would wait by itself.
+	p.Create("first", "sleep 1000\n", p.by, trial.Unpacked)
+	p.Phase("first", v1alpha1.PhaseRunning)
 	p.idle("low")
 	p.waits("low", "PoolLimit", "this HTCJob is next")
 	p.idle("high", func(job *v1alpha1.HTCJob) { job.Spec.Priority = new(int32(7)) })

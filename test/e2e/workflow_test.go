@@ -191,18 +191,13 @@ func halves(code int, more string) string {
 `, more, code)
 }
 
-// queued lists what is in the queue and is not on its way out of it.
-func (f *flow) queued(w *v1alpha1.HTCWorkflow) []string {
-	return f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q && JobStatus != 3", w.UID), "JobStatus")
-}
-
 func TestEnoughSequencesThatSucceedEndTheOthers(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, "enough", halves(0, "  sequences: {count: 3, complete: 1}"))
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	require.EqualValues(t, 1, w.Status.Sequences.Succeeded)
-	require.Empty(t, f.queued(w))
+	require.Empty(t, f.Queued(fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)))
 	require.Equal(
 		t,
 		"job_0\n",
@@ -218,7 +213,7 @@ func TestAFailureThatAbortsEndsTheOthers(t *testing.T) {
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
 	require.Equal(t, "Aborted", w.Status.Reason)
-	require.Empty(t, f.queued(w))
+	require.Empty(t, f.Queued(fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)))
 }
 
 func TestAWorkflowEndsAtItsDeadline(t *testing.T) {
@@ -235,7 +230,7 @@ func TestASuspendedWorkflowLeavesHTCondorAndBeginsAnew(t *testing.T) {
 	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running > 0 })
 	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
-	require.Empty(t, f.queued(w))
+	require.Empty(t, f.Queued(fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)))
 	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 	w = f.until(
 		"sent again",

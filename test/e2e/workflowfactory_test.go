@@ -105,7 +105,7 @@ func TestAFactoryOfNodesIsRemovedAlsoWhileItsLauncherIsHeld(t *testing.T) {
 			require.NoError(t, err)
 			stop(f, w)
 			nodes := fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)
-			require.Empty(t, f.Condor("condor_q", nodes, "JobStatus"))
+			require.Empty(t, f.Queued(nodes))
 			left, err := f.Lab.Run(t.Context(), "condor_q", "-factory", "-allusers", "-constraint", nodes, "-af", "ClusterId")
 			require.NoError(t, err)
 			require.Empty(t, left, "its factory")

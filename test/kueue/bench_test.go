@@ -235,7 +235,7 @@ func (b bench) waits(name string) *v1alpha1.HTCJob {
 		return job.Status.Phase == v1alpha1.PhaseSuspended && job.Status.Reason == "QuotaAwaited"
 	})
 	b.Eventually(
-		func() bool { return len(b.Condor("condor_q", trial.Tagged(job)+" && JobStatus != 3")) == 0 },
+		func() bool { return len(b.Queued(trial.Tagged(job))) == 0 },
 		func() string { return name + " is in HTCondor" },
 	)
 	return job

@@ -77,7 +77,7 @@ func TestAnHTCWorkflowIsAdmittedAsAWhole(t *testing.T) {
 	b.Script("high", long, trial.Queue(2), queued, urgent)
 	b.runs("high")
 	b.untilFlow("pair", "evicted", unadmitted)
-	require.Empty(t, b.Condor("condor_q", fmt.Sprintf("(HTCWorkflowUID == %[1]q || HTCJobUID == %[1]q) && JobStatus != 3", pair.UID)))
+	require.Empty(t, b.Queued(fmt.Sprintf("HTCWorkflowUID == %[1]q || HTCJobUID == %[1]q", pair.UID)))
 	require.Zero(t, b.workloadOf(pair.UID).Status.ReclaimablePods[0].Count)
 	b.Kubectl("delete", "htcjob", "high", "--timeout=2m")
 	pair = b.untilFlow("pair", "running again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 })

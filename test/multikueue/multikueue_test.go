@@ -75,7 +75,7 @@ func TestAnHTCJobRunsInAnotherClusterAndItsStatusComesBack(t *testing.T) {
 	manager.Until("long", "running", running)
 	first := worker.Get("long")
 	worker.Kubectl("patch", "clusterqueue", "htcondor", "--type=merge", "-p", `{"spec": {"stopPolicy": "HoldAndDrain"}}`)
-	worker.Eventually(func() bool { return len(worker.Condor("condor_q", trial.Tagged(first)+" && JobStatus != 3")) == 0 },
+	worker.Eventually(func() bool { return len(worker.Queued(trial.Tagged(first))) == 0 },
 		func() string { return "what was evicted runs on" })
 	worker.Kubectl("patch", "clusterqueue", "htcondor", "--type=merge", "-p", `{"spec": {"stopPolicy": "None"}}`)
 	worker.Eventually(func() bool {
@@ -95,7 +95,7 @@ func TestAnHTCJobRunsInAnotherClusterAndItsStatusComesBack(t *testing.T) {
 	manager.Until("long", "running after it was suspended", running)
 	manager.Kubectl("delete", "htcjob", "long", "--timeout=2m")
 	gone("long")
-	require.Empty(t, worker.Condor("condor_q", named(worker, "long")+" && JobStatus != 3"))
+	require.Empty(t, worker.Queued(named(worker, "long")))
 }
 
 // The job ends while the worker's apiserver is away, for longer than Kueue waits for it (workerLostTimeout).

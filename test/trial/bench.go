@@ -210,6 +210,13 @@ func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
 }
 
+// Queued lists jobs in the queue, but those that are on their way out: a schedd keeps what was removed until its shadow
+// has ended.
+func (b *Bench) Queued(constraint string) []string {
+	b.T.Helper()
+	return b.Condor("condor_q", "("+constraint+") && JobStatus != 3", "JobStatus")
+}
+
 // Ads asks the queue and then the history. A job that leaves the queue in between is in both; what the history says of
 // it is later, and counts.
 func (b *Bench) Ads(constraint string, attributes ...string) []string {
