@@ -390,3 +390,40 @@ func (w *world) stagingFailed(proc int) {
 	})
 	w.schedd.Leave(1, proc)
 }
+
+// swapped is a schedd that is started with its old queue between a question about that and one about itself.
+type swapped struct {
+	*scheddtest.Schedd
+	back func()
+}
+
+func (s swapped) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
+	s.back()
+	return s.Schedd.Daemon(ctx, id)
+}
+
+func TestWhatAnEmptyQueueSaidDoesNotCountOnceTheOldOneIsBack(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("one"))
+	sent := w.schedd.Jobs()
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.schedd.Restart()
+	w.later(10 * time.Second)
+	back := false
+	w.sender.Schedd = swapped{w.schedd, func() {
+		if !back {
+			back = true
+			w.clock = w.clock.Add(time.Second)
+			w.schedd.Restore(sent)
+			w.schedd.Restart()
+		}
+	}}
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.True(t, back)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+	require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
+}

@@ -15,28 +15,42 @@ const AbsentTwice = 3 * time.Second
 // Absences remembers when a run was first not found. Memory is enough: after a restart the schedd is asked twice again.
 type Absences struct {
 	mu sync.Mutex
-	m  map[string]time.Time
+	m  map[string]absence
+}
+
+type absence struct {
+	first   time.Time
+	started int64 // when the process that answered was, as far as it matters
 }
 
 // First returns when the run was first not found, and records now if there was no earlier time.
 func (a *Absences) First(uid string, now time.Time) time.Time {
+	return a.record(uid, now, func(absence) bool { return true }, 0)
+}
+
+// Of is First for answers of the process that was started then: those of another one do not count.
+func (a *Absences) Of(uid string, started int64, now time.Time) time.Time {
+	return a.record(uid, now, func(was absence) bool { return was.started == started }, started)
+}
+
+func (a *Absences) record(uid string, now time.Time, counts func(absence) bool, started int64) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.m == nil {
-		a.m = map[string]time.Time{}
+		a.m = map[string]absence{}
 	}
-	if _, known := a.m[uid]; !known {
-		a.m[uid] = now
+	if was, known := a.m[uid]; !known || !counts(was) {
+		a.m[uid] = absence{now, started}
 	}
-	return a.m[uid]
+	return a.m[uid].first
 }
 
 // Get returns the recorded time, if any, and records nothing.
 func (a *Absences) Get(uid string) (first time.Time, is bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first, is = a.m[uid]
-	return first, is
+	was, is := a.m[uid]
+	return was.first, is
 }
 
 // Clear forgets a run that was found or is being sent.

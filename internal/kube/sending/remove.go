@@ -51,12 +51,30 @@ func (s *Sender) RemoveAll(
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	younger := func(run ledger.Run) bool {
-		return run.State != ledger.Refused && !run.Confirmed && s.younger(ctx, backend.TargetOf(run), run)
+	sent := map[backend.Target]time.Time{} // when the first was that may still be there
+	may := func(t backend.Target, since time.Time) {
+		if at, is := sent[t]; !since.IsZero() && (!is || since.Before(at)) {
+			sent[t] = since
+		}
 	}
-	doubt := slices.ContainsFunc(runs, younger) || len(runs) == 0 && slices.ContainsFunc(targets, func(t backend.Target) bool {
-		return s.younger(ctx, t, ledger.Run{Created: created})
-	})
+	for _, run := range runs {
+		if run.State != ledger.Refused && !run.Confirmed {
+			may(backend.TargetOf(run), run.Created)
+		}
+	}
+	if len(runs) == 0 {
+		for _, t := range targets {
+			may(t, created)
+		}
+	}
+	doubt := false
+	for t, at := range sent {
+		younger, err := s.younger(ctx, t, at)
+		if err != nil {
+			return err
+		}
+		doubt = doubt || younger
+	}
 	switch absent := s.Now().Sub(s.Absences.First(uid, s.Now())); {
 	case open && absent < recovery.AbsentTwice:
 		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}

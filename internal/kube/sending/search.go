@@ -110,9 +110,14 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
 // schedd whose queue is younger than the attempt may have another one again soon, with its jobs: then they get the time
-// that other missing jobs get.
+// that other missing jobs get. Both answers must be those of one process: what one with an empty queue said means
+// nothing once another has the queue.
 func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time) error {
-	if asked.Sub(s.Absences.First(run.UID, asked)) < recovery.AbsentTwice {
+	d, err := s.daemon(ctx, t)
+	if err != nil {
+		return err
+	}
+	if asked.Sub(s.Absences.Of(run.UID, d.Started, asked)) < recovery.AbsentTwice {
 		return &Waiting{
 			After:   recovery.AbsentTwice,
 			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
@@ -124,8 +129,11 @@ func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, 
 // Doubtful returns a *Waiting for the first hour in which a schedd whose queue is younger than an attempt has no trace of
 // it; then says what happens after that.
 func (s *Sender) Doubtful(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time, then string) error {
-	if asked.Sub(s.Absences.First(run.UID, asked)) >= crosscheck.LostAfterMany || !s.younger(ctx, t, run) {
+	if asked.Sub(s.Absences.First(run.UID, asked)) >= crosscheck.LostAfterMany {
 		return nil
+	}
+	if younger, err := s.younger(ctx, t, run.Created); err != nil || !younger {
+		return err
 	}
 	return &Waiting{
 		After: time.Minute,
@@ -140,22 +148,28 @@ type told struct {
 	asked  time.Time
 }
 
-// younger reports whether the queue of a run's schedd is younger than the run.
-func (s *Sender) younger(ctx context.Context, t backend.Target, run ledger.Run) bool {
+// younger reports whether the queue of a schedd was set up after that time.
+func (s *Sender) younger(ctx context.Context, t backend.Target, than time.Time) (bool, error) {
+	d, err := s.daemon(ctx, t)
+	return crosscheck.Younger(d, than), err
+}
+
+// daemon returns what a schedd says about itself, or has just said.
+func (s *Sender) daemon(ctx context.Context, t backend.Target) (schedd.Daemon, error) {
 	known, is := s.told.Load(t)
 	if !is || s.Now().Sub(known.(told).asked) > 2*time.Second {
 		id, err := s.Owners.Credentials.Identity(ctx, t)
 		if err != nil {
-			return false
+			return schedd.Daemon{}, err
 		}
 		d, err := s.Schedd.Daemon(ctx, id)
 		if err != nil {
-			return false
+			return schedd.Daemon{}, fmt.Errorf("ask since when the schedd has its queue: %w", err)
 		}
 		known = told{d, s.Now()}
 		s.told.Store(t, known)
 	}
-	return crosscheck.Younger(known.(told).daemon, run.Created)
+	return known.(told).daemon, nil
 }
 
 // LookAgainAfter returns the time after which a question about an attempt must have begun to count.
