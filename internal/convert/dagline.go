@@ -37,15 +37,18 @@ var dagVerdicts = map[string]Line{
 // scriptLine says why a script of DAGMan's is not run.
 func scriptLine(rest string) Line {
 	l := Line{Verdict: Cannot, Words: "nothing of a user's runs on the schedd's host"}
-	inJob := "--scripts-in-jobs, which makes it %s of the step, if the files of the job do for it; or "
-	if strings.HasPrefix(strings.ToUpper(rest), "DEFER") { // which nothing in a job does
-		inJob = "%.0s"
+	deferred := strings.HasPrefix(strings.ToUpper(rest), "DEFER") // nothing in a job is run again later
+	instead := func(field, step string) string {
+		if deferred {
+			return step
+		}
+		return "--scripts-in-jobs, which makes it " + field + " of the step, if the files of the job do for it; or " + step
 	}
 	switch scriptKind(rest) {
 	case "PRE":
-		l.Instead = fmt.Sprintf(inJob, "script.before") + "a step of its own before"
+		l.Instead = instead("script.before", "a step of its own before")
 	case "POST":
-		l.Instead = fmt.Sprintf(inJob, "script.after") + "a step of its own after"
+		l.Instead = instead("script.after", "a step of its own after")
 	default:
 		l.Instead = "heldDeadlineSeconds removes jobs that are on hold, and Events tell of them"
 	}

@@ -26,8 +26,8 @@ const Settling = 10 * time.Second
 //     then the row was not HTCondor's word but was edited by somebody.
 //  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What HTCondor shows next
 //     overrules it.
-//  7. What a job tells of its standard error stays with it until HTCondor takes it back to the queue, releases it or starts it anew: for
-//     some seconds after the job has told it, HTCondor still shows it as running.
+//  7. What a job tells of its standard error is kept until its next execution, which HTCondor shows by a job that is idle again or was
+//     released. That a job still runs does not clear it: HTCondor shows that for some seconds after the script has ended.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {

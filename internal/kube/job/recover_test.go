@@ -391,14 +391,16 @@ func (w *world) stagingFailed(proc int) {
 	w.schedd.Leave(1, proc)
 }
 
-// swapped is a schedd that is started with its old queue between a question about that and one about itself.
-type swapped struct {
+// asksDaemon is a schedd that calls a function before it says anything about itself.
+type asksDaemon struct {
 	*scheddtest.Schedd
-	back func()
+	before func() error
 }
 
-func (s swapped) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
-	s.back()
+func (s asksDaemon) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
+	if err := s.before(); err != nil {
+		return schedd.Daemon{}, err
+	}
 	return s.Schedd.Daemon(ctx, id)
 }
 
@@ -412,13 +414,14 @@ func TestWhatAnEmptyQueueSaidDoesNotCountOnceTheOldOneIsBack(t *testing.T) {
 	w.schedd.Restart()
 	w.later(10 * time.Second)
 	back := false
-	w.sender.Schedd = swapped{w.schedd, func() {
+	w.sender.Schedd = asksDaemon{w.schedd, func() error {
 		if !back {
 			back = true
 			w.clock = w.clock.Add(time.Second)
 			w.schedd.Restore(sent)
 			w.schedd.Restart()
 		}
+		return nil
 	}}
 	for range 3 {
 		w.later(2 * time.Minute)
@@ -426,4 +429,34 @@ func TestWhatAnEmptyQueueSaidDoesNotCountOnceTheOldOneIsBack(t *testing.T) {
 	require.True(t, back)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
+}
+
+// A schedd that cannot be asked for the age of its queue may show another one's.
+func TestWithoutTheAgeOfTheQueueNothingIsSentAgainOrLetGo(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("one"))
+	sent := w.schedd.Jobs()
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	silent := true
+	w.sender.Schedd = asksDaemon{w.schedd, func() error {
+		if silent {
+			return errUnreachable
+		}
+		return nil
+	}}
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+	w.delete("one")
+	w.later(2 * time.Minute)
+	require.NotNil(t, w.job("one"), "its jobs may be there again")
+	silent = false
+	w.schedd.Restore(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Empty(t, w.schedd.Jobs())
 }

@@ -36,7 +36,7 @@ func Agree(n int, noun, one, many string) string {
 // IsOrAre is Plural with the verb.
 func IsOrAre(n int, noun string) string { return Agree(n, noun, "is", "are") }
 
-// DeadlinePassed says that those seconds are over, of which somebody says that they are the most.
+// DeadlinePassed says that a deadline of so many seconds has passed, and who has set it.
 func DeadlinePassed(seconds *int64, whose string) string {
 	return fmt.Sprintf("%s passed since the submission (%s)", Agree(int(*seconds), "second", "has", "have"), whose)
 }

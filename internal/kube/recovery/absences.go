@@ -25,24 +25,33 @@ type absence struct {
 
 // First returns when the run was first not found, and records now if there was no earlier time.
 func (a *Absences) First(uid string, now time.Time) time.Time {
-	return a.record(uid, now, func(absence) bool { return true }, 0)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	was, known := a.m[uid]
+	if !known {
+		was = a.record(uid, absence{first: now})
+	}
+	return was.first
 }
 
 // Of is First for answers of the process that was started then: those of another one do not count.
 func (a *Absences) Of(uid string, started int64, now time.Time) time.Time {
-	return a.record(uid, now, func(was absence) bool { return was.started == started }, started)
-}
-
-func (a *Absences) record(uid string, now time.Time, counts func(absence) bool, started int64) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	was, known := a.m[uid]
+	if !known || was.started != started {
+		was = a.record(uid, absence{now, started})
+	}
+	return was.first
+}
+
+// record returns what it records; a.mu is locked.
+func (a *Absences) record(uid string, is absence) absence {
 	if a.m == nil {
 		a.m = map[string]absence{}
 	}
-	if was, known := a.m[uid]; !known || !counts(was) {
-		a.m[uid] = absence{now, started}
-	}
-	return a.m[uid].first
+	a.m[uid] = is
+	return is
 }
 
 // Get returns the recorded time, if any, and records nothing.

@@ -51,24 +51,8 @@ func (s *Sender) RemoveAll(
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	sent := map[backend.Target]time.Time{} // when the first was that may still be there
-	may := func(t backend.Target, since time.Time) {
-		if at, is := sent[t]; !since.IsZero() && (!is || since.Before(at)) {
-			sent[t] = since
-		}
-	}
-	for _, run := range runs {
-		if run.State != ledger.Refused && !run.Confirmed {
-			may(backend.TargetOf(run), run.Created)
-		}
-	}
-	if len(runs) == 0 {
-		for _, t := range targets {
-			may(t, created)
-		}
-	}
 	doubt := false
-	for t, at := range sent {
+	for t, at := range mayBeThere(targets, created, runs) {
 		younger, err := s.younger(ctx, t, at)
 		if err != nil {
 			return err
@@ -87,6 +71,28 @@ func (s *Sender) RemoveAll(
 	}
 	s.Absences.Clear(uid)
 	return nil
+}
+
+// mayBeThere returns since when each target may have what has not left it as far as is known; all of them where the
+// ledger has lost what was sent.
+func mayBeThere(targets []backend.Target, created time.Time, runs []ledger.Run) map[backend.Target]time.Time {
+	since := map[backend.Target]time.Time{}
+	sent := func(t backend.Target, at time.Time) {
+		if first, is := since[t]; !at.IsZero() && (!is || at.Before(first)) {
+			since[t] = at
+		}
+	}
+	if len(runs) == 0 {
+		for _, t := range targets {
+			sent(t, created)
+		}
+	}
+	for _, run := range runs {
+		if run.State != ledger.Refused && !run.Confirmed {
+			sent(backend.TargetOf(run), run.Created)
+		}
+	}
+	return since
 }
 
 // removeAt removes the jobs at one target and returns what has not left the queue yet.

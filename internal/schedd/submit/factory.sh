@@ -72,7 +72,8 @@ make() {
 	exit 124
 }
 
-# wanted ends this if its own job has left the queue or is being removed, of which a schedd that was killed tells nobody. No answer is none.
+# wanted ends the launcher if its own job has left the queue or is being removed: a schedd that was killed does not end it. A question that
+# fails is asked again.
 wanted() {
 	until own=$(condor_q -allusers -constraint "ClusterId == ${CONDOR_ID%%.*}" -af JobStatus); do sleep 10; done
 	case $own in

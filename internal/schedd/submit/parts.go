@@ -88,11 +88,7 @@ func (d Description) partsShell() string {
 		if command == "" {
 			command = d.Command
 		}
-		b.WriteString("run_" + p.name + "() {\n\trun")
-		for _, w := range strings.Fields(command) {
-			b.WriteString(" " + ShellQuote(w))
-		}
-		b.WriteString(` "$scratch/` + p.file + `"` + argumentWords(p.Args) + "\n}\n")
+		b.WriteString("run_" + p.name + "() {\n\trun" + commandWords(command) + ` "$scratch/` + p.file + `"` + argumentWords(p.Args) + "\n}\n")
 	}
 	if b.Len() > 0 {
 		b.WriteString(partsBody)

@@ -109,11 +109,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	} else {
 		set("node", "")
 	}
-	b.WriteString("set --")
-	for _, w := range strings.Fields(d.Command) {
-		b.WriteString(" " + ShellQuote(w))
-	}
-	b.WriteString("\n")
+	b.WriteString("set --" + commandWords(d.Command) + "\n")
 	b.WriteString(d.argumentsShell())
 	b.WriteString(d.ownMoves())
 	if gathers {
@@ -167,6 +163,15 @@ func positive(n int64) string {
 		return ""
 	}
 	return fmt.Sprint(n)
+}
+
+// commandWords returns the words of a command as words of the wrapper.
+func commandWords(command string) string {
+	var b strings.Builder
+	for w := range strings.FieldsSeq(command) {
+		b.WriteString(" " + ShellQuote(w))
+	}
+	return b.String()
 }
 
 // ShellQuote quotes s for any shell; s contains no NUL.
