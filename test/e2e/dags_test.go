@@ -49,7 +49,7 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, archives, 11)
 	var runs []dagRun
-	for _, archive := range archives {
+	for _, archive := range trial.Sample(4, archives...) {
 		r := dagRun{name: strings.TrimSuffix(filepath.Base(archive), ".txtar")}
 		r.dir = c.Lab.Path("dags", c.Namespace, r.name)
 		r.flow = &flow{Bench: c.Bench, client: client, name: r.name}

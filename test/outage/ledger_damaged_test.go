@@ -32,17 +32,18 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		return os.WriteFile(o.Lab.Ledger(), bytes.Repeat([]byte("no database "), 4000), 0o600)
 	}
 	lost := func(context.Context) error { return os.Remove(o.Lab.Ledger()) }
-	for i, damage := range []struct {
+	type damage struct {
 		name    string
 		do      func(context.Context) error
 		stopped bool
 		aside   int
-	}{
-		{"damaged while htcd is down", garbage, true, 1},
-		{"damaged at work", garbage, false, 1},
-		{"lost while htcd is down", lost, true, 0},
-		{"lost at work", lost, false, 0},
-	} {
+	}
+	for i, damage := range trial.Sample(2,
+		damage{"damaged while htcd is down", garbage, true, 1},
+		damage{"damaged at work", garbage, false, 1},
+		damage{"lost while htcd is down", lost, true, 0},
+		damage{"lost at work", lost, false, 0},
+	) {
 		before := o.Get("ended").Status
 		asides := o.aside()
 		running := fmt.Sprintf("running-%d", i)

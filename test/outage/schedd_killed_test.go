@@ -16,8 +16,12 @@ import (
 // after it and the following second.
 func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
-	var names []string
+	var moments []time.Duration
 	for after := time.Duration(0); after <= 1500*time.Millisecond; after += 125 * time.Millisecond {
+		moments = append(moments, after)
+	}
+	var names []string
+	for _, after := range trial.Sample(5, moments...) {
 		name := fmt.Sprintf("killed-after-%d", after.Milliseconds())
 		names = append(names, name)
 		o.Create(name, "exit 0\n", trial.Queue(2))

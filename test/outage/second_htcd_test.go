@@ -22,7 +22,7 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, second.ready())
 	create := func(when string) []string {
 		var names []string
-		for i := range 6 {
+		for i := range 3 {
 			names = append(names, fmt.Sprintf("%s-%d", when, i))
 			o.Create(names[i], "sleep 2\n", trial.Queue(int32(i%2+1)))
 		}

@@ -59,9 +59,9 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 	require.NoError(t, err)
 	require.LessOrEqual(t, used, 90)
 
-	o.Create("small", "echo small\n", trial.Queue(20))
+	o.Create("small", "echo small\n", trial.Queue(5))
 	o.Create("waiting", "exit 0\n", trial.Queue(200), never)
-	require.Equal(t, "small", inside(`cat "$1"/19/_condor_stdout`, o.Kept(o.Fetched("small"))))
+	require.Equal(t, "small", inside(`cat "$1"/4/_condor_stdout`, o.Kept(o.Fetched("small"))))
 	o.once(o.Phase("waiting", v1alpha1.PhaseIdle))
 	require.Equal(t, fit, all())
 	for _, trouble := range []string{"LedgerUnavailable", "callback not recorded", "the ledger file is"} {

@@ -19,7 +19,7 @@ func TestHtcdKilledWhileItSendsWorkflowsLeavesOneOfEachDAG(t *testing.T) {
 	require.NoError(t, err)
 	workflows := client.Workflows(o.Namespace)
 	var names []string
-	for _, after := range []time.Duration{0, 200, 600, 1500, 4000} {
+	for _, after := range trial.Sample[time.Duration](3, 0, 200, 600, 1500, 4000) {
 		name := fmt.Sprintf("killed-after-%d", after)
 		names = append(names, name)
 		text := fmt.Sprintf(
