@@ -20,7 +20,6 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	cd test/parts/kubernetes && go mod verify
 	cd test/parts/containerd && go mod verify
 	cd test/parts/helm && go mod verify
-	@for m in argo/newest argo/previous kueue/newest kueue/previous; do (cd test/parts/$$m && go mod verify) || exit 1; done
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # Most follow a rendered head, and use each other's variables.
