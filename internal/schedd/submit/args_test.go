@@ -28,7 +28,7 @@ func FuzzArgumentReachesTheScript(f *testing.F) {
 		d.Source, d.Command, d.CallbackURL = printing, "sh", ""
 		d.Args = []string{"first", arg, "{{proc}}" + arg + "{{cluster}}", "{{item.ODD}}"}
 		d.Queue, d.Items = 3, []string{"ODD=x\n", "ODD=x\n", "A=1\nODD= -n '\"$(touch ran)\\ \n"}
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, arg) {
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": ""})
 			s.shell = argv
 			code, stdout, stderr := s.run(t)

@@ -327,7 +327,7 @@ func TestWrapperOfANode(t *testing.T) {
 		"and one is kept":                           {func(s *DAGStep) { s.Outputs, s.Keeps = nil, []string{"d/x"} }, "echo y >a.root; mkdir d; echo x >d/x", 0, 0, "", []string{"a.root", "d/x"}, []string{"0/job_0/a.root"}},
 		"named and pulled":                          {func(s *DAGStep) { s.Outputs = outputsOf("*.root") }, "echo y >a.root; mkdir b.root; echo z >b.root/z", 0, 0, "", []string{"a.root", "b.root/z"}, []string{"0/job_0/a.root", "0/job_0/b.root/z"}},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)

@@ -78,7 +78,7 @@ func TestWrapperAndInputs(t *testing.T) {
 		"the other has grown":  {"echo more >>big", 0, []string{"big"}},
 		"all are gone":         {"rm pass big", 1, nil},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)

@@ -185,7 +185,7 @@ func TestWrapperGathersWhatIsDeclared(t *testing.T) {
 		"inputs only by their own names": {[]string{"*.in", "b.in"}, "touch a.in b.in c.in", []string{"b.in", "c.in"}, 0, ""},
 		"names that look like patterns":  {[]string{"a[1]", "x?"}, "touch a1 'a[1]' 'x*'", []string{"a1", "x*"}, 0, ""},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)

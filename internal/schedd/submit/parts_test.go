@@ -45,7 +45,7 @@ func TestWhatRunsBeforeAndAfterTheScriptDecides(t *testing.T) {
 			"after\n", "",
 		},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)
@@ -110,7 +110,7 @@ func TestAJobThatIsAskedToEndRunsNothingMore(t *testing.T) {
 		"script.before":  func(d *Description) { d.Before, d.Source = &Part{Source: asked}, "echo script" },
 		"with successes": func(d *Description) { d.Source, d.JobOptions.SuccessCodes = asked, []int{7} },
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)

@@ -194,7 +194,7 @@ func TestWrapperPutsAsideWhatIsWrittenElsewhere(t *testing.T) {
 		"it is a directory": {"mkdir -p x/y; echo big >big.root; touch a.root", []string{"0/a.root"}, 42},
 		"the script failed": {"mkdir x; echo big >big.root; echo y >x/y; touch a.root; exit 3", []string{"0/a.root"}, -3},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				r := receive(t)
 				d := r.description(c.source + "\n")
@@ -226,7 +226,7 @@ func TestWrapperDescribesWhatIsWrittenElsewhere(t *testing.T) {
 		"the time does not suffice":     {map[string]string{"stat": "", "timeout": "echo " + strings.TrimSuffix(big, "\n") + "; exit 124"}, "0 4\n11 0\n" + strings.ReplaceAll(big, "  ", " ")},
 		"without any of these programs": {nil, ""},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				r := receive(t)
 				d := r.description("echo big >big.root; touch y f0 f1 f2 f3 f4 f5 f6 f7 f8 f9\n")

@@ -80,8 +80,8 @@ exec "$@"
 
 func TestWrapperPullsBeforeTheScriptAndWhileItRuns(t *testing.T) {
 	encoded := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
-	for shell, argv := range shells(t) {
-		for _, client := range []string{"curl", "wget"} {
+	for _, client := range []string{"curl", "wget"} {
+		for shell, argv := range shellsOf(t, client) {
 			t.Run(shell+" "+client, func(t *testing.T) {
 				t.Parallel()
 				var second atomic.Value
@@ -129,8 +129,8 @@ rm -rf "$HTC_CREDENTIALS" || exit 7
 
 // What the script puts in the place of its credentials changes nothing outside.
 func TestTheScriptCannotLeadThePullElsewhere(t *testing.T) {
-	for shell, argv := range shells(t) {
-		for _, client := range []string{"curl", "wget"} {
+	for _, client := range []string{"curl", "wget"} {
+		for shell, argv := range shellsOf(t, client) {
 			t.Run(shell+" "+client, func(t *testing.T) {
 				t.Parallel()
 				url, ca := puller(t, func(n int, _ *http.Request) (int, string) {

@@ -50,7 +50,7 @@ func TestWrapperTellsOfNoEndWhenTheJobWillBeHeld(t *testing.T) {
 		"a name with blanks and line ends counts":  {`MaxTransferOutputMB = 1`, "head -c 2000000 /dev/zero >'a\n b'", 0, "the site allows 1 MiB"},
 		"an ad that names no number says no limit": {`MaxTransferOutputMB = undefined`, "head -c 2000000 /dev/zero >a", 1, ""},
 	} {
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)

@@ -88,7 +88,7 @@ func FuzzVariableReachesTheContainer(f *testing.F) {
 		d.Source, d.Command, d.CallbackURL = "exit 0\n", "sh", ""
 		d.Environment = map[string]string{"BEFORE": value, name: "of all jobs"}
 		d.Queue, d.Items = 3, []string{"OTHER=1\n", "OTHER=1\n", name + "=" + value + "\n"}
-		for shell, argv := range shells(t) {
+		for shell, argv := range shellsOf(t, name+value) {
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": ""})
 			s.shell = argv
 			code, _, stderr := s.run(t)
