@@ -77,8 +77,9 @@ RELEASE = $(if $(filter 25,$(CONDOR)),25,23)
 LEFT = $(shell awk '$$1 == "all" || $$1 == "$(RELEASE)" { print $$2 }' test/left-to-test-all.txt | paste -sd '|')
 SKIP ?= -skip '^($(LEFT))$$'
 
-# make lint has go vet look at all of it, and go test would do so a second time: hence -vet=off.
-#
+# With the flags of what the lab builds (test/lab/cache), so that each package is compiled once; and make lint has go vet look at all of it.
+GO_TEST = env CGO_ENABLED=0 go test -vet=off -trimpath -gcflags all=-dwarf=false
+
 # Side by side, since most tests wait for something to be noticed: LANES at a time, the longest first. ALSO names further targets
 # to run with them.
 ALSO =
@@ -89,21 +90,21 @@ test: host ## the tests: unit tests, those against the real parts in labs of the
 
 .PHONY: test-unit
 test-unit: ## the tests that need no real part
-	go test -vet=off -timeout 80m ./...
-	cd tools/release && go test -vet=off ./...
+	$(GO_TEST) -timeout 80m ./...
+	cd tools/release && $(GO_TEST) ./...
 	cd clients/python && python3 -m unittest
 
 # One package after the other: each may restart htcd with other flags.
 .PHONY: test-lab
 test-lab: $(HOST) ## the tests in a lab, except those of test-outage
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -vet=off -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) $$(go list ./... | grep -vE '/(outage|chaos|security)$$')
+		$(GO_TEST) -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) $$(go list ./... | grep -vE '/(outage|chaos|security)$$')
 
 .PHONY: test-outage
 test-outage: $(HOST) ## the tests in which the lab's parts are stopped, damaged and attacked: outage, chaos, security
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
 	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) \
-		go test -vet=off -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./outage ./chaos ./security
+		$(GO_TEST) -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./outage ./chaos ./security
 
 # Also those of them that test leaves to test-all.
 .PHONY: test-security
@@ -121,7 +122,7 @@ test-condor25: RELEASE = 25
 test-condor25: $(HOST) ## with HTCondor 25.14, the tests of schedd and those of e2e that depend on HTCondor
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-condor25
 	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
-		go test -vet=off -tags releases -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./schedd ./e2e
+		$(GO_TEST) -tags releases -count=1 -p 1 -parallel 4 -timeout 80m $(SKIP) ./schedd ./e2e
 
 .PHONY: test-all
 test-all: export TEST_ALL = 1
@@ -156,7 +157,7 @@ renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for
 .PHONY: test-node
 test-node: ## build the image, bring up a node, and test htcd as the pod of deploy/base
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -vet=off -tags node -count=1 -timeout 15m ./node
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags node -count=1 -timeout 15m ./node
 
 # Not part of test: Argo and Kueue are built first, once for this machine. PEER is newest (the default) or previous.
 .PHONY: test-argo

@@ -10,6 +10,10 @@ WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkM
 # An exponent has two digits at most: to read 1e-50000000, or compare 1e50000000, takes minutes.
 EXPONENTS = sed -i '/^ *pattern: .*numkMGTPE/s/\[eE\].*/[eE](\\+|-)?[0-9]{1,2}))?$$/'
 
+# The flags of GO_TEST: what go vet and staticcheck need of a package is compiled once, too.
+lint check-generated: export CGO_ENABLED = 0
+lint check-generated: export GOFLAGS = -trimpath -gcflags=all=-dwarf=false
+
 .PHONY: lint
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
