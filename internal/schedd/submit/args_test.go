@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,12 +13,36 @@ import (
 // printing is a script that shows its arguments.
 const printing = "for a; do printf '%s\\0' \"$a\"; done\n"
 
+var oddArguments = []string{
+	"", "-n", "--", "'", `"`, `\`, "$HOME $(touch ran) `touch ran`", "a\nb\n", "\t", "\r", "*", "ä😀\u2028", "\xff\x81\x88", "{{", "{{ proc }}", "{{Proc}}", "{{item.}}",
+	"{{proc", "$proc", "${cluster}", strings.Repeat("x'", 9000), "{{item.9}}", "{{items.A}}",
+}
+
+func TestArgumentsReachTheScript(t *testing.T) {
+	for shell, argv := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			d := description()
+			d.Source, d.Command, d.CallbackURL, d.Queue = printing, "sh", "", 3
+			d.Args = slices.Clone(oddArguments)
+			want := slices.Clone(oddArguments)
+			for _, arg := range oddArguments {
+				if len(arg) < 100 {
+					d.Args, want = append(d.Args, "{{proc}}"+arg+"{{cluster}}"), append(want, "2"+arg+"77")
+				}
+			}
+			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": ""})
+			s.shell = argv
+			code, stdout, stderr := s.run(t)
+			require.Equal(t, 0, code, stderr)
+			require.Equal(t, append(want, ""), strings.Split(stdout, "\x00"))
+		})
+	}
+}
+
 // Whatever an argument holds, the script gets it as it was written, in every shell.
 func FuzzArgumentReachesTheScript(f *testing.F) {
-	for _, arg := range []string{
-		"", "-n", "--", "'", `"`, `\`, "$HOME $(touch ran) `touch ran`", "a\nb\n", "\t", "\r", "*", "ä😀\u2028", "\xff\x81\x88", "{{", "{{ proc }}", "{{Proc}}", "{{item.}}",
-		"{{proc", "$proc", "${cluster}", strings.Repeat("x'", 9000), "{{item.9}}", "{{items.A}}",
-	} {
+	for _, arg := range seeds(oddArguments) {
 		f.Add(arg)
 	}
 	f.Fuzz(func(t *testing.T, arg string) {

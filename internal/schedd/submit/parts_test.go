@@ -127,7 +127,7 @@ func TestAJobThatIsAskedToEndRunsNothingMore(t *testing.T) {
 }
 
 func TestACheckpointIsNoEndForWhatRunsAfterTheScript(t *testing.T) {
-	for name, shell := range shells(t) {
+	for name, shell := range shellsOf(t, t.Name()) {
 		t.Run(name, func(t *testing.T) {
 			to := receive(t)
 			d := checkpointing(oneUnit)

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,16 +69,72 @@ func TestTenThousandItemsAreTenThousandFiles(t *testing.T) {
 	require.Equal(t, "tok\n\nSEED=9999\n", string(text))
 }
 
+var (
+	oddValues = []string{
+		"", "1", "'", "it's", `"`, `\`, `\n`, `'\''`, "$HOME", "$(touch ran)", "`touch ran`", "a;b&c|d", "  x  ", "=", "A=1", "%s", "ä😀", "-n", "*", "~",
+		"\u2028", "\ufeff", "a\nb", "a\rb", "a\x00b", "\t", "\xff", strings.Repeat("'\"", 2000), "!!", "${A}", "#x", "\\",
+	}
+	oddNames = []string{
+		"_", "x", "PATH", "IFS", "ENV", "LD_PRELOAD", "prefix", "line", "tool", "file", "secret", "OPTIND", "PS4", "A B", "A=", "1", strings.Repeat("N", 128), strings.Repeat("N", 129),
+	}
+)
+
+// seeds returns what a fuzz test begins with: all of it when it is fuzzed and with TEST_ALL, otherwise the first two,
+// since a test beside it has all in one job.
+func seeds(all []string) []string {
+	if fuzzed := flag.Lookup("test.fuzz"); os.Getenv("TEST_ALL") != "" || fuzzed != nil && fuzzed.Value.String() != "" {
+		return all
+	}
+	return all[:2]
+}
+
+func TestAJobsVariablesReachTheContainer(t *testing.T) {
+	for shell, argv := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			d := description()
+			d.Source, d.Command, d.CallbackURL, d.Environment = "exit 0\n", "sh", "", map[string]string{}
+			item := ""
+			for i, value := range oddValues {
+				if name := fmt.Sprint("V", i); CheckVariable(name, value) == nil {
+					d.Environment[name] = value
+					item += "I" + name + "=" + value + "\n"
+				}
+			}
+			for _, name := range oddNames {
+				if CheckVariable(name, "/nowhere") == nil {
+					d.Environment[name] = "of all jobs"
+					item += name + "=/nowhere\n"
+				}
+			}
+			d.Queue, d.Items = 3, []string{"OTHER=1\n", "OTHER=1\n", item}
+			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": ""})
+			s.shell = argv
+			code, _, stderr := s.run(t)
+			require.Equal(t, 0, code, stderr)
+			text, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
+			require.NoError(t, err)
+			for line := range strings.Lines(item) {
+				require.Contains(t, "\n"+string(text), "\nAPPTAINERENV_"+line)
+			}
+			for name, value := range d.Environment {
+				if value != "of all jobs" {
+					require.Contains(t, "\n"+string(text), "\nAPPTAINERENV_"+name+"="+value+"\n")
+				}
+			}
+			require.NotContains(t, string(text), "OTHER=")
+			require.NoFileExists(t, filepath.Join(s.dir, "ran"))
+		})
+	}
+}
+
 // A variable that is accepted reaches the container as it was written, in every shell, whether it is of an item or of
 // all jobs.
 func FuzzVariableReachesTheContainer(f *testing.F) {
-	for _, value := range []string{
-		"", "1", "'", "it's", `"`, `\`, `\n`, `'\''`, "$HOME", "$(touch ran)", "`touch ran`", "a;b&c|d", "  x  ", "=", "A=1", "%s", "ä😀", "-n", "*", "~",
-		"\u2028", "\ufeff", "a\nb", "a\rb", "a\x00b", "\t", "\xff", strings.Repeat("'\"", 2000), "!!", "${A}", "#x", "\\",
-	} {
+	for _, value := range seeds(oddValues) {
 		f.Add("NAME", value)
 	}
-	for _, name := range []string{"_", "x", "PATH", "IFS", "ENV", "LD_PRELOAD", "prefix", "line", "tool", "file", "secret", "OPTIND", "PS4", "A B", "A=", "1", strings.Repeat("N", 128), strings.Repeat("N", 129)} {
+	for _, name := range seeds(oddNames) {
 		f.Add(name, "/nowhere")
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {

@@ -44,7 +44,7 @@ func TestDirectoriesThatAreDroppedAreTold(t *testing.T) {
 			require.Equal(t, told+" logs plots\n", run(d))
 			d.Outputs = []Output{{Path: "logs"}, {Path: "plots"}}
 			require.NotContains(t, run(d), told)
-			d.Outputs, d.Source = nil, "i=0; while [ $i -lt 200 ]; do mkdir d$i; i=$((i+1)); done\n"
+			d.Outputs, d.Source = nil, "i=0; while [ $i -lt 200 ]; do set -- \"$@\" d$i; i=$((i+1)); done; shift; mkdir \"$@\"\n"
 			stderr := run(d)
 			require.True(t, strings.HasSuffix(stderr, " and others\n"), stderr)
 			require.Less(t, len(stderr), 700)
