@@ -14,28 +14,13 @@ import (
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date, each step in a transaction of its own.
+// migrate brings the tables up to date, in one transaction. The count is read under the write lock, because another htcd
+// may be doing the same; taking that lock also shows at once whether the file can be written at all.
 func migrate(ctx context.Context, c *conn) error {
 	names, err := fs.Glob(migrations, "migration/*.sql")
 	if err != nil {
 		return err
 	}
-	for i, name := range names {
-		step, err := migrations.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		if err := applyStep(ctx, c, i+1, string(step)); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// applyStep applies one step unless the file has it. The count is read under
-// the write lock, because another htcd may be doing the same; taking that lock
-// also shows at once whether the file can be written at all.
-func applyStep(ctx context.Context, c *conn, version int, step string) error {
 	if _, err := c.sql.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return err
 	}
@@ -45,12 +30,18 @@ func applyStep(ctx context.Context, c *conn, version int, step string) error {
 	if err := c.sql.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&have); err != nil {
 		return err
 	}
-	if have >= version {
+	if have >= len(names) {
 		return nil
 	}
-	if _, err := c.sql.ExecContext(ctx, step+fmt.Sprintf(`; PRAGMA user_version = %d`, version)); err != nil {
-		return err
+	for _, name := range names[have:] {
+		step, err := migrations.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if _, err := c.sql.ExecContext(ctx, string(step)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
-	_, err := c.sql.ExecContext(ctx, `COMMIT`)
+	_, err = c.sql.ExecContext(ctx, fmt.Sprintf(`PRAGMA user_version = %d; COMMIT`, len(names)))
 	return err
 }
