@@ -111,7 +111,8 @@ func (c *Controller) sentUnknown(
 		return false, err
 	}
 	uid := string(job.UID)
-	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), condor.UIDConstraint(uid), "")
+	places := c.places(job, p, t)
+	all, err := c.sender.SearchAll(ctx, places, condor.UIDConstraint(uid), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempts: %w", err)
 	}
@@ -120,7 +121,7 @@ func (c *Controller) sentUnknown(
 			return true, nil
 		}
 	}
-	if err := c.sender.Missing(ctx, t, ledger.Run{UID: uid, Created: job.CreationTimestamp.Time}, c.Now()); err != nil {
+	if err := c.sender.Missing(ctx, places, ledger.Run{UID: uid, Created: job.CreationTimestamp.Time}, c.Now()); err != nil {
 		return false, err
 	}
 	c.Absences.Clear(uid)

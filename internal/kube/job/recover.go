@@ -58,7 +58,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
 		}
 		if absent {
-			return c.missing(ctx, job, t, *run, asked)
+			return c.missing(ctx, job, places, *run, asked)
 		}
 	}
 	if lost {
@@ -77,7 +77,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case err != nil:
 		return err
 	case f.Verdict == recovery.Absent:
-		return c.missing(ctx, job, at.Target, *run, c.Now())
+		return c.missing(ctx, job, places, *run, c.Now())
 	case f.Launcher != nil:
 		if f, err = c.launched(ctx, at.Target, site.Tag(job, run.Attempt), f); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 func (c *Controller) missing(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
-	t backend.Target,
+	places []backend.Target,
 	run ledger.Run,
 	asked time.Time,
 ) error {
@@ -131,7 +131,7 @@ func (c *Controller) missing(
 	if run.Restored { // at some time since then
 		sent.Created = job.CreationTimestamp.Time
 	}
-	if err := c.sender.Missing(ctx, t, sent, asked); err != nil {
+	if err := c.sender.Missing(ctx, places, sent, asked); err != nil {
 		return err
 	}
 	return c.goOn(ctx, job, run)

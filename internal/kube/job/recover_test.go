@@ -383,6 +383,33 @@ func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 	}
 }
 
+// The schedd had no trace of the first attempt, which was then refused.
+func TestWhenAnEarlierAttemptWasNotFoundSaysNothingAboutALaterOne(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken})
+	w.apply(htcjob("one"))
+	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.HTCOpts = "executable = /bin/sh" })
+	for range 3 {
+		w.later(10 * time.Second)
+	}
+	require.Equal(t, v1alpha1.PhaseFailed, w.job("one").Status.Phase)
+	w.later(2 * time.Hour)
+	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.HTCOpts = "" })
+	sent := w.schedd.Jobs()
+	require.Len(t, sent, 1)
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.delete("one")
+	w.later(5 * time.Minute)
+	require.NotNil(t, w.job("one"), "its job may be there again")
+	w.schedd.Restore(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
 // stagingFailed does what a schedd does with a job whose files did not arrive.
 func (w *world) stagingFailed(proc int) {
 	w.schedd.Edit(1, proc, func(j *condor.Job) {

@@ -427,3 +427,27 @@ func TestAnAttemptThatTheLedgerHasLostIsNotSentWhileOneOfTheScheddsDoesNotAnswer
 	}
 	require.Equal(t, "second", w.job("one").Status.Schedd)
 }
+
+func TestAnAttemptThatTheLedgerHasLostIsNotSentWhileOneOfTheScheddsShowsAnotherQueue(t *testing.T) {
+	w, at := ofTwo(t)
+	w.do(func(job *v1alpha1.HTCJob) {
+		job.CreationTimestamp, job.Status = metav1.NewTime(w.clock), v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}
+	})
+	w.clock = w.clock.Add(time.Second)
+	sent := at["second"].Jobs()
+	at["second"].Reset()
+	at["second"].Restart()
+	w.loseLedger()
+	for range 5 {
+		w.later(time.Minute)
+	}
+	require.Empty(t, at["first"].Jobs())
+	require.Contains(t, w.job("one").Status.Message, "its queue was set up after the attempt had begun")
+	at["second"].Restore(sent)
+	at["second"].Restart()
+	for range 5 {
+		w.later(time.Minute)
+	}
+	require.Equal(t, "second", w.job("one").Status.Schedd)
+	require.Empty(t, at["first"].Jobs())
+}

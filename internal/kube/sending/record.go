@@ -107,14 +107,15 @@ func (s *Sender) Withdraw(ctx context.Context, run ledger.Run) error {
 	if err := s.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
 		return fmt.Errorf("record that %s is not sent: %w", named(run), err)
 	}
-	s.Absences.Clear(run.UID)
 	s.over(run)
 	return nil
 }
 
-// over forgets the submissions of a run that is no longer an intent, and removes what is staged of it.
+// over forgets the submissions of a run that is no longer an intent, and when it was not found, and removes what is
+// staged of it.
 func (s *Sender) over(run ledger.Run) {
 	s.Tries.Clear(run)
+	s.Absences.Clear(run.UID)
 	if err := os.RemoveAll(run.TempDir); err != nil { // the next start tries again
 		s.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("files that nobody needs are still staged")
 	}

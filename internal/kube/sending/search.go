@@ -110,36 +110,50 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
 // schedd whose queue is younger than the attempt may have another one again soon, with its jobs: then they get the time
-// that other missing jobs get. Both answers must be those of one process: what one with an empty queue said means
-// nothing once another has the queue.
-func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time) error {
-	d, err := s.daemon(ctx, t)
-	if err != nil {
-		return err
+// that other missing jobs get. Both answers must be those of one process at each of the places where it may be: what
+// one with an empty queue said means nothing once another has the queue.
+func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledger.Run, asked time.Time) error {
+	var starts int64 // of all, which becomes another if one of them is started again
+	for _, t := range places {
+		d, err := s.daemon(ctx, t)
+		if err != nil {
+			return err
+		}
+		starts += d.Started
 	}
-	if asked.Sub(s.Absences.Of(run.UID, d.Started, asked)) < recovery.AbsentTwice {
+	if asked.Sub(s.Absences.Of(run.UID, starts, asked)) < recovery.AbsentTwice {
 		return &Waiting{
 			After:   recovery.AbsentTwice,
 			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
 		}
 	}
-	return s.Doubtful(ctx, t, run, asked, "the attempt is sent")
+	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
 }
 
-// Doubtful returns a *Waiting for the first hour in which a schedd whose queue is younger than an attempt has no trace of
-// it; then says what happens after that.
-func (s *Sender) Doubtful(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time, then string) error {
+// Doubtful returns a *Waiting for the first hour in which schedds, of which one's queue is younger than an attempt, have
+// no trace of it; then says what happens after that.
+func (s *Sender) Doubtful(
+	ctx context.Context,
+	places []backend.Target,
+	run ledger.Run,
+	asked time.Time,
+	then string,
+) error {
 	if asked.Sub(s.Absences.First(run.UID, asked)) >= crosscheck.LostAfterMany {
 		return nil
 	}
-	if younger, err := s.younger(ctx, t, run.Created); err != nil || !younger {
-		return err
+	for _, t := range places {
+		if younger, err := s.younger(ctx, t, run.Created); err != nil {
+			return err
+		} else if younger {
+			return &Waiting{
+				After: time.Minute,
+				Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
+					"or that another schedd answers in its place. In an hour " + then,
+			}
+		}
 	}
-	return &Waiting{
-		After: time.Minute,
-		Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
-			"or that another schedd answers in its place. In an hour " + then,
-	}
+	return nil
 }
 
 // told is what a schedd said about itself at some time.

@@ -69,7 +69,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 		for _, at := range found {
 			others = append(others, at.Others...)
 		}
-		return c.sendLost(ctx, w, s, t, sending.Found{Others: others})
+		return c.sendLost(ctx, w, s, t, places, sending.Found{Others: others})
 	}
 	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "") {
 		_, newest := sending.Newest(found)
@@ -84,12 +84,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 // doubtful returns a *sending.Waiting while DAGs may be missing because a schedd shows another queue than its own.
 func (c *Controller) doubtful(ctx context.Context, w *v1alpha1.HTCWorkflow, places []backend.Target) error {
 	sent := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
-	for _, at := range places {
-		if err := c.sender.Doubtful(ctx, at, sent, c.Now(), "it counts as lost"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.sender.Doubtful(ctx, places, sent, c.Now(), "it counts as lost")
 }
 
 // lostAt returns where a DAG of such a workflow would be sent now, and where those may be that were sent.
@@ -134,6 +129,7 @@ func (c *Controller) sendLost(
 	w *v1alpha1.HTCWorkflow,
 	s Situation,
 	t backend.Target,
+	places []backend.Target,
 	found sending.Found,
 ) error {
 	d, number := Decision{Action: Submit, Again: s.due() || int(w.Status.Attempt) > s.Attempt}, 1
@@ -150,7 +146,7 @@ func (c *Controller) sendLost(
 		return err
 	}
 	lost := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
-	if err := c.sender.Missing(ctx, t, lost, c.Now()); err != nil {
+	if err := c.sender.Missing(ctx, places, lost, c.Now()); err != nil {
 		return err
 	}
 	c.Absences.Clear(string(w.UID))

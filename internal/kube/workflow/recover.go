@@ -44,7 +44,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		if s.lost() && !slices.ContainsFunc(found.Unstaged, func(j condor.Job) bool { return speaksOf(w, j) }) { // it was sent
 			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
 		}
-		if err := c.sender.Missing(ctx, t, run, c.Now()); err != nil {
+		if err := c.sender.Missing(ctx, []backend.Target{t}, run, c.Now()); err != nil {
 			return err
 		}
 		return c.goOn(ctx, w, s)
