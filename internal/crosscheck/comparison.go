@@ -184,10 +184,10 @@ func (k *comparison) take(j condor.Job, tool string, at time.Time) {
 }
 
 // judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if
-// others ran, these procs have failed, because sending the cluster again would run the others twice.
+// others ran, these procs have failed, because sending the cluster again would run the others twice. While files may
+// still arrive, or there is no trace of others, a later check decides.
 func (k *comparison) judgeUnstaged() {
-	if len(k.unstaged) == 0 ||
-		!k.arrived && k.spooling { // in the latter case the next check decides: files may still arrive
+	if len(k.unstaged) == 0 || !k.arrived && (k.spooling || k.unseen() > 0) {
 		return
 	}
 	if !k.arrived && k.asked >= k.run.Procs {

@@ -26,6 +26,7 @@ func TestAClusterIsSentAgainOnlyIfNoneOfItsJobsCanHaveRun(t *testing.T) {
 		"none got its files":         {condor.Job{Cluster: 1, Status: condor.Removed, RemoveReason: "Staging of job files failed", Reasoned: true}, true, false},
 		"the other runs":             {condor.Job{Cluster: 1, Status: condor.Running, StageInFinish: 5}, false, true},
 		"the other's ad is unread":   {condor.Job{Cluster: 1, Status: condor.Running, Unread: true}, false, true},
+		"of the other is no trace":   {condor.Job{Cluster: 1, Proc: 2}, false, false},
 		"the other may still get it": {condor.Job{Cluster: 1, Status: condor.Held, HoldReasonCode: 16, QDate: 1000}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
