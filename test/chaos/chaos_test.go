@@ -29,7 +29,11 @@ var (
 
 // settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in
 // which a half-spooled cluster might still be completed.
-const settling = 3 * time.Minute
+func settling() time.Duration { return 3*time.Minute + inTurn() }
+
+// inTurn is how much longer it takes with more trials, which wait for one another: the output of two is fetched at a
+// time, and half of them need the account that the common Secret does not have just then.
+func inTurn() time.Duration { return time.Duration(*trials) * 2 * time.Second }
 
 func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	if *seed == 0 {
@@ -248,12 +252,12 @@ func untilRest(
 			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
 		}
 		if n < least {
-			least, deadline = n, time.Now().Add(settling)
+			least, deadline = n, time.Now().Add(settling())
 		}
 		if quiet == 2 || time.Now().After(deadline) {
 			return nil
 		}
-		if moving != nil && time.Until(deadline) < settling-20*time.Second {
+		if moving != nil && time.Until(deadline) < settling()-20*time.Second {
 			if err := stuck(ctx); err != nil {
 				return err
 			}

@@ -232,6 +232,9 @@ func (t *trialOf) judge() []Finding {
 	case job.Status.ObservedGeneration != job.Generation:
 		t.find(Lost, "generation %d was never run; the status speaks of %d", job.Generation, job.Status.ObservedGeneration)
 		return t.findings
+	case job.Status.Rerun != job.Rerun():
+		t.find(Lost, "what has failed was to run again, and has not")
+		return t.findings
 	}
 	t.alive()
 	if t.spec().refused() {
@@ -351,7 +354,7 @@ func (t *trialOf) refused(job v1alpha1.HTCJob) {
 func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	spec, attempt := t.spec(), int(job.Status.Attempt)
 	ads, sent := t.newest(attempt, cluster)
-	if t.Trial.Shape.Again {
+	if job.Rerun() != "" {
 		t.onlyFailed(sent)
 	}
 	rows := map[int]Row{}

@@ -69,6 +69,7 @@ func again(e *Evidence) {
 		e.Rows = append(e.Rows, row)
 	}
 	status(e, func(job *v1alpha1.HTCJob) {
+		job.Annotations, job.Status.Rerun = map[string]string{v1alpha1.RerunAnnotation: "1"}, "1"
 		job.Status.Attempt, job.Status.ClusterID, job.Status.JobID = 2, 9, []string{"9.0"}
 	})
 }
@@ -112,6 +113,10 @@ func TestJudge(t *testing.T) {
 			e.Ads = append(e.Ads, Ad{ClusterID: 9, ProcID: 1, JobStatus: completed, ExitBySignal: new(false), ExitCode: new(0), NumJobStarts: 1, UID: "u", Attempt: 2, Own: new(0)})
 			status(e, func(job *v1alpha1.HTCJob) { job.Status.JobID = []string{"9.0", "9.1"} })
 		}, []Fault{Doubled}},
+		"one that nobody has asked to run again is sound": {func(e *Evidence) { e.Sent[0].Trial.Shape.Again = true }, nil},
+		"one that was asked to run again and has not is lost": {func(e *Evidence) {
+			status(e, func(job *v1alpha1.HTCJob) { job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "1"} })
+		}, []Fault{Lost}},
 		"all run again instead of some": {func(e *Evidence) {
 			again(e)
 			e.Ads = e.Ads[:2]

@@ -218,13 +218,13 @@ func (p *Player) Restore(ctx context.Context) error {
 
 // patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are
 // active.
-const patience = 10 * time.Minute
+func patience() time.Duration { return 10*time.Minute + inTurn() }
 
 // givesUp reports whether an edit is no longer tried.
 func (p *Player) givesUp(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience
+	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience()
 }
 
 // try carries out the user's part in the life of one HTCJob.
