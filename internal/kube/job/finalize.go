@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -34,12 +35,12 @@ func (k kind) Owner() orphans.Owner {
 	return orphans.Owner{
 		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
-			return k.sender.RemoveAll(ctx, backend.Targets(own), uid, time.Time{}, own)
+			return k.removeAll(ctx, backend.Targets(own), uid, time.Time{}, own)
 		},
 	}
 }
 
-// removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for
+// removeEverywhere calls removeAll for all places where the runs were. Runs that the ledger has lost are looked for
 // where the status says, and wherever one could be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
@@ -60,7 +61,20 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 			}
 		}
 	}
-	return c.sender.RemoveAll(ctx, targets, string(job.UID), job.CreationTimestamp.Time, own)
+	return c.removeAll(ctx, targets, string(job.UID), job.CreationTimestamp.Time, own)
+}
+
+// removeAll removes every job of an HTCJob by its tag, and waits until its factories have left, too.
+func (c *Controller) removeAll(
+	ctx context.Context,
+	targets []backend.Target,
+	uid string,
+	created time.Time,
+	runs []ledger.Run,
+) error {
+	return c.sender.RemoveAll(ctx, targets, uid, created, runs, func(ctx context.Context, t backend.Target) error {
+		return c.sender.NoFactory(ctx, t, runs, condor.UIDConstraint(uid))
+	})
 }
 
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {

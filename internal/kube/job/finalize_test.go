@@ -11,7 +11,9 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -23,7 +25,9 @@ func TestDeletingRemovesTheJobsThenTheRowsThenTheFinalizer(t *testing.T) {
 	require.NotNil(t, w.job("one"), "an unreachable schedd keeps the object")
 	require.Contains(t, condition(w.job("one"), v1alpha1.ConditionBackendReachable).Message, v1alpha1.AbandonAnnotation)
 	w.schedd.Down(nil)
-	w.later(5 * time.Minute)
+	for range 2 {
+		w.later(5 * time.Minute)
+	}
 	require.Nil(t, w.job("one"))
 	require.Empty(t, w.schedd.Jobs())
 	require.NoError(t, w.book.Read(t.Context(), func(tx *ledger.Tx) error {
@@ -115,7 +119,9 @@ func TestAnHTCJobThatVanishedWhileHtcdWasAwayTakesItsJobsWithIt(t *testing.T) {
 func TestAnObjectThatReplacedAnotherOfItsNameDoesNotInheritItsJobs(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	job := w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = "uid-younger" }))
+	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = "uid-younger" }))
+	w.later(time.Minute)
+	job := w.job("one")
 	require.Equal(t, []string{"2.0"}, job.Status.JobID)
 	jobs := w.schedd.Jobs()
 	require.Len(t, jobs, 1, "the older object's job is gone")
@@ -209,4 +215,97 @@ func TestADeletionIsOverAnHourAfterTheQueueIsGoneForGood(t *testing.T) {
 	require.NotNil(t, w.job("one"))
 	w.later(31 * time.Minute)
 	require.Nil(t, w.job("one"))
+}
+
+// otherQueue has another process of the schedd answer a second later, with that queue; without jobs it is a new one.
+func (w *world) otherQueue(jobs []condor.Job) {
+	w.clock = w.clock.Add(time.Second)
+	if w.schedd.Reset(); len(jobs) > 0 {
+		w.schedd.Restore(jobs)
+	}
+	w.schedd.Restart()
+}
+
+// The old queue is back just when it is asked whether the queue that was empty is younger than the jobs.
+func TestADeletionDoesNotTakeAnEmptyQueueForTheOldOne(t *testing.T) {
+	for name, lost := range map[string]bool{"as the ledger knows": false, "though the ledger is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one", queueOf(2), func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock) }))
+			w.schedd.Run(1, -1)
+			sent := w.schedd.Jobs()
+			w.otherQueue(nil)
+			if lost {
+				require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+				w.restart()
+			}
+			back := false
+			w.schedd.Fail(scheddtest.Daemon, scheddtest.Fault{First: func() { back = true; w.otherQueue(sent) }})
+			w.deleteNow("one")
+			require.True(t, back)
+			require.NotNil(t, w.job("one"))
+			for range 3 {
+				w.later(2 * time.Minute)
+			}
+			require.Nil(t, w.job("one"))
+			require.Empty(t, w.schedd.Jobs())
+		})
+	}
+}
+
+func TestADeletionWaitsForTheAgeOfTheQueue(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	sent := w.schedd.Jobs()
+	w.otherQueue(nil)
+	w.schedd.Down(errUnreachable, scheddtest.Daemon)
+	w.delete("one")
+	for range 3 {
+		w.later(time.Hour)
+	}
+	require.NotNil(t, w.job("one"))
+	w.schedd.Down(nil, scheddtest.Daemon)
+	w.otherQueue(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestADeletionAsksNoMoreThanItMust(t *testing.T) {
+	nothing := func(*world) {}
+	ended := func(w *world) { w.completes(1); w.schedd.Leave(1, 0) }
+	leaving := func(w *world) { w.schedd.Edit(1, 0, func(j *condor.Job) { j.Status = condor.Removed }) }
+	for name, c := range map[string]struct {
+		happens func(*world)
+		leaves  func(*world)
+		queues  int // questions about the queue, each after a condor_rm
+		daemons int
+	}{
+		"its job has ended":                       {ended, nothing, 1, 0},
+		"it runs, and is gone at once":            {nothing, nothing, 2, 2},
+		"it runs, and is shown while it leaves":   {leaving, func(w *world) { w.schedd.Leave(1, 0) }, 2, 2},
+		"it is refused, so that nothing was sent": {nil, nothing, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if c.happens == nil {
+				w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "no_such_command = 1" }))
+			} else {
+				w.apply(htcjob("one"))
+				c.happens(w)
+			}
+			asked, told, removed := w.schedd.Calls(scheddtest.Queue), w.schedd.Calls(scheddtest.Daemon), w.schedd.Calls(scheddtest.Remove)
+			w.deleteNow("one")
+			c.leaves(w)
+			for range 3 {
+				w.later(recovery.AbsentTwice)
+			}
+			require.Nil(t, w.job("one"))
+			require.Equal(t, c.queues, w.schedd.Calls(scheddtest.Remove)-removed)
+			require.Equal(t, c.queues, w.schedd.Calls(scheddtest.Queue)-asked)
+			require.Equal(t, c.daemons, w.schedd.Calls(scheddtest.Daemon)-told)
+		})
+	}
 }

@@ -418,38 +418,15 @@ func (w *world) stagingFailed(proc int) {
 	w.schedd.Leave(1, proc)
 }
 
-// asksDaemon is a schedd that calls a function before it says anything about itself.
-type asksDaemon struct {
-	*scheddtest.Schedd
-	before func() error
-}
-
-func (s asksDaemon) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
-	if err := s.before(); err != nil {
-		return schedd.Daemon{}, err
-	}
-	return s.Schedd.Daemon(ctx, id)
-}
-
 func TestWhatAnEmptyQueueSaidDoesNotCountOnceTheOldOneIsBack(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
 	w.apply(htcjob("one"))
 	sent := w.schedd.Jobs()
-	w.clock = w.clock.Add(time.Second)
-	w.schedd.Reset()
-	w.schedd.Restart()
+	w.otherQueue(nil)
 	w.later(10 * time.Second)
 	back := false
-	w.sender.Schedd = asksDaemon{w.schedd, func() error {
-		if !back {
-			back = true
-			w.clock = w.clock.Add(time.Second)
-			w.schedd.Restore(sent)
-			w.schedd.Restart()
-		}
-		return nil
-	}}
+	w.schedd.Fail(scheddtest.Daemon, scheddtest.Fault{First: func() { back = true; w.otherQueue(sent) }})
 	for range 3 {
 		w.later(2 * time.Minute)
 	}
@@ -466,13 +443,7 @@ func TestWithoutTheAgeOfTheQueueNothingIsSentAgainOrLetGo(t *testing.T) {
 	sent := w.schedd.Jobs()
 	w.clock = w.clock.Add(time.Second)
 	w.schedd.Reset()
-	silent := true
-	w.sender.Schedd = asksDaemon{w.schedd, func() error {
-		if silent {
-			return errUnreachable
-		}
-		return nil
-	}}
+	w.schedd.Down(errUnreachable, scheddtest.Daemon)
 	for range 3 {
 		w.later(2 * time.Minute)
 	}
@@ -480,7 +451,7 @@ func TestWithoutTheAgeOfTheQueueNothingIsSentAgainOrLetGo(t *testing.T) {
 	w.delete("one")
 	w.later(2 * time.Minute)
 	require.NotNil(t, w.job("one"), "its jobs may be there again")
-	silent = false
+	w.schedd.Down(nil, scheddtest.Daemon)
 	w.schedd.Restore(sent)
 	for range 3 {
 		w.later(2 * time.Minute)

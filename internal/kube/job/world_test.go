@@ -21,6 +21,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -296,7 +297,13 @@ func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 }
 
 // delete does what kubectl delete does.
+// delete deletes an HTCJob, and lets pass what the schedd is given until it is asked for the second time.
 func (w *world) delete(name string) {
+	w.deleteNow(name)
+	w.later(recovery.AbsentTwice)
+}
+
+func (w *world) deleteNow(name string) {
 	job := w.job(name).DeepCopy()
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	w.write(job)

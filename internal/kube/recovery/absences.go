@@ -45,6 +45,14 @@ func (a *Absences) Of(uid string, started int64, now time.Time) time.Time {
 	return was.first
 }
 
+// Shown records that the process that was started then has shown the run on its way out: its next answer without it
+// counts as the second one, however long after the first.
+func (a *Absences) Shown(uid string, started int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.record(uid, absence{started: started})
+}
+
 // record returns what it records; a.mu is locked.
 func (a *Absences) record(uid string, is absence) absence {
 	if a.m == nil {

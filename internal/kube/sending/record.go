@@ -161,6 +161,7 @@ func (s *Sender) Forget(ctx context.Context, namespace, name, uid string) error 
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
 	s.Tries.Forget(uid)
+	s.Absences.Clear(uid)
 	if err := s.Output.Sweep(false); err != nil {
 		s.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
 	}

@@ -17,56 +17,63 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
-// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still
-// appear; an hour apart if a queue is younger than what was sent to it, or, where the ledger has lost what was sent, than
-// the object.
+// RemoveAll removes every job of a deleted object by its tag, has rest remove what else of it is at each target, and
+// returns nil once the queues show nothing of it. What may be there, as far as the ledger knows, must be absent from two
+// answers of one process of its schedd, since a cluster might still appear, and another process may have another queue;
+// one answer is enough if that process has shown the jobs as removed. They must be an hour apart if a queue is younger
+// than what was sent to it or, where the ledger has lost what was sent, than the object.
 func (s *Sender) RemoveAll(
 	ctx context.Context,
 	targets []backend.Target,
 	uid string,
 	created time.Time,
 	runs []ledger.Run,
+	rest func(context.Context, backend.Target) error,
 ) error {
 	var all backend.Left
+	may := mayBeThere(targets, created, runs)
+	open := len(runs) == 0 || slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.State == ledger.Intent })
+	shown := !open
 	for _, t := range targets {
 		left, err := s.removeAt(ctx, t, uid, runs)
 		if err != nil {
 			return err
 		}
 		all.Removed, all.Took = all.Removed+left.Removed, all.Took+left.Took
+		_, is := may[t]
+		shown = shown && (!is || left.Removed > 0)
 	}
 	if all.Removed > 0 {
 		s.Absences.Clear(uid)
-		return stillThere(all)
-	}
-	if s.Runs == ledger.HTCJobs { // a DAG's own job is no factory
-		for _, t := range targets {
-			if err := s.noFactory(ctx, t, runs, condor.UIDConstraint(uid)); err != nil {
-				return err
+		if shown && len(may) > 0 {
+			if started, _, err := s.processes(ctx, may); err == nil { // without an answer, two others will count
+				s.Absences.Shown(uid, started)
 			}
 		}
+		return stillThere(all)
 	}
-	open := len(runs) == 0
-	for _, run := range runs {
-		open = open || run.State == ledger.Intent
+	for _, t := range targets {
+		if err := rest(ctx, t); err != nil {
+			return err
+		}
 	}
-	doubt := false
-	for t, at := range mayBeThere(targets, created, runs) {
-		younger, err := s.younger(ctx, t, at)
+	if len(may) > 0 {
+		started, younger, err := s.processes(ctx, may)
 		if err != nil {
 			return err
 		}
-		doubt = doubt || younger
-	}
-	switch absent := s.Now().Sub(s.Absences.First(uid, s.Now())); {
-	case open && absent < recovery.AbsentTwice:
-		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
-	case absent < crosscheck.LostAfterMany && doubt:
-		return &Waiting{
-			After: time.Minute,
-			Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
-				"or that another schedd answers in its place. They count as gone in an hour",
+		switch absent := s.Now().Sub(s.Absences.Of(uid, started, s.Now())); {
+		case absent < recovery.AbsentTwice:
+			return &Waiting{
+				After:   recovery.AbsentTwice,
+				Message: "the schedd shows none of the jobs; it is asked once more before they count as gone",
+			}
+		case absent < crosscheck.LostAfterMany && younger:
+			return &Waiting{
+				After: time.Minute,
+				Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
+					"or that another schedd answers in its place. They count as gone in an hour",
+			}
 		}
 	}
 	s.Absences.Clear(uid)
@@ -78,7 +85,7 @@ func (s *Sender) RemoveAll(
 func mayBeThere(targets []backend.Target, created time.Time, runs []ledger.Run) map[backend.Target]time.Time {
 	since := map[backend.Target]time.Time{}
 	sent := func(t backend.Target, at time.Time) {
-		if first, is := since[t]; !at.IsZero() && (!is || at.Before(first)) {
+		if first, is := since[t]; !is || at.Before(first) {
 			since[t] = at
 		}
 	}
@@ -93,6 +100,20 @@ func mayBeThere(targets []backend.Target, created time.Time, runs []ledger.Run) 
 		}
 	}
 	return since
+}
+
+// processes asks the schedds that may have something, from now on, which of their processes answer, as one number for
+// all of them, and whether the queue of any was set up after that was sent to it.
+func (s *Sender) processes(ctx context.Context, may map[backend.Target]time.Time) (started int64, younger bool, err error) {
+	now := s.Now()
+	for t, since := range may {
+		d, err := s.daemon(ctx, t, now)
+		if err != nil {
+			return 0, false, err
+		}
+		started, younger = started+d.Started, younger || crosscheck.Younger(d, since)
+	}
+	return started, younger, nil
 }
 
 // removeAt removes the jobs at one target and returns what has not left the queue yet.
@@ -165,13 +186,13 @@ func (s *Sender) RemoveNodes(
 			return stillThere(of)
 		}
 	}
-	return s.noFactory(ctx, t, runs, these)
+	return s.NoFactory(ctx, t, runs, these)
 }
 
-// noFactory returns nil once the queue shows no factory of these runs; without runs the ledger may have lost them, so it
+// NoFactory returns nil once the queue shows no factory of these runs; without runs the ledger may have lost them, so it
 // asks anyhow. HTCondor keeps a factory that was removed for some seconds after the last of its jobs has left, and makes
 // more jobs if the schedd is started again within them. The removal is then repeated.
-func (s *Sender) noFactory(ctx context.Context, t backend.Target, runs []ledger.Run, these condor.Constraint) error {
+func (s *Sender) NoFactory(ctx context.Context, t backend.Target, runs []ledger.Run, these condor.Constraint) error {
 	if len(runs) > 0 && !slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.Factory > 0 }) {
 		return nil
 	}

@@ -115,7 +115,7 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledger.Run, asked time.Time) error {
 	var starts int64 // of all, which becomes another if one of them is started again
 	for _, t := range places {
-		d, err := s.daemon(ctx, t)
+		d, err := s.daemon(ctx, t, s.Now().Add(-lately))
 		if err != nil {
 			return err
 		}
@@ -143,9 +143,11 @@ func (s *Sender) Doubtful(
 		return nil
 	}
 	for _, t := range places {
-		if younger, err := s.younger(ctx, t, run.Created); err != nil {
+		d, err := s.daemon(ctx, t, s.Now().Add(-lately))
+		if err != nil {
 			return err
-		} else if younger {
+		}
+		if crosscheck.Younger(d, run.Created) {
 			return &Waiting{
 				After: time.Minute,
 				Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
@@ -156,34 +158,39 @@ func (s *Sender) Doubtful(
 	return nil
 }
 
-// told is what a schedd said about itself at some time.
+// told is what a schedd said about itself when it was asked at some time.
 type told struct {
 	daemon schedd.Daemon
 	asked  time.Time
 }
 
-// younger reports whether the queue of a schedd was set up after that time.
-func (s *Sender) younger(ctx context.Context, t backend.Target, than time.Time) (bool, error) {
-	d, err := s.daemon(ctx, t)
-	return crosscheck.Younger(d, than), err
-}
+// lately is how old an answer may be that Missing and Doubtful take; less than recovery.AbsentTwice.
+const lately = 2 * time.Second
 
-// daemon returns what a schedd says about itself, or has just said.
-func (s *Sender) daemon(ctx context.Context, t backend.Target) (schedd.Daemon, error) {
-	known, is := s.told.Load(t)
-	if !is || s.Now().Sub(known.(told).asked) > 2*time.Second {
-		id, err := s.Owners.Credentials.Identity(ctx, t)
+// daemon returns what a schedd says about itself when it is asked then or later. Those who want to know at the same
+// time share a question.
+func (s *Sender) daemon(ctx context.Context, t backend.Target, from time.Time) (schedd.Daemon, error) {
+	for {
+		if known, is := s.told.Load(t); is && !known.(told).asked.Before(from) {
+			return known.(told).daemon, nil
+		}
+		_, err, _ := s.asking.Do(fmt.Sprintf("%q", t), func() (any, error) {
+			asked := s.Now()
+			id, err := s.Owners.Credentials.Identity(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			d, err := s.Schedd.Daemon(ctx, id)
+			if err != nil {
+				return nil, fmt.Errorf("ask since when the schedd has its queue: %w", err)
+			}
+			s.told.Store(t, told{d, asked})
+			return nil, nil
+		})
 		if err != nil {
 			return schedd.Daemon{}, err
 		}
-		d, err := s.Schedd.Daemon(ctx, id)
-		if err != nil {
-			return schedd.Daemon{}, fmt.Errorf("ask since when the schedd has its queue: %w", err)
-		}
-		known = told{d, s.Now()}
-		s.told.Store(t, known)
 	}
-	return known.(told).daemon, nil
 }
 
 // LookAgainAfter returns the time after which a question about an attempt must have begun to count.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/singleflight"
 
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/recovery"
@@ -45,7 +46,8 @@ type Sender struct {
 	Now       func() time.Time
 	Log       zerolog.Logger
 
-	told sync.Map // by backend.Target
+	told   sync.Map // by backend.Target
+	asking singleflight.Group
 }
 
 // MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked

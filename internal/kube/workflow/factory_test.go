@@ -149,7 +149,7 @@ func TestADeletedWorkflowIsAskedForFactoriesOfItsNodesAlone(t *testing.T) {
 	w.delete("flow")
 	w.later(time.Minute)
 	w.noneLeft()
-	require.Equal(t, before+2, w.schedd.Calls(scheddtest.Factories), "and the question of this test")
+	require.Equal(t, before+3, w.schedd.Calls(scheddtest.Factories), "twice, and the question of this test")
 }
 
 func TestAFactoryWhoseLauncherIsGoneBeforeAStopIsThroughIsRemoved(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAFactoryWhoseLauncherIsGoneBeforeAStopIsThroughIsRemoved(t *testing.T) 
 func TestAFactoryThatAScheddGoesOnWithAfterItsRestartIsRemovedAgain(t *testing.T) {
 	for name, stop := range map[string]func(*world){
 		"suspended": func(w *world) { w.setSuspend("flow", true) },
-		"deleted":   func(w *world) { w.delete("flow") },
+		"deleted":   func(w *world) { w.deleteNow("flow") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -50,15 +51,33 @@ func (c *Controller) removeAll(
 			return err
 		}
 	}
-	if err := c.sender.RemoveAll(ctx, targets, uid, created, runs); err != nil {
+	runs, err := c.unsettled(ctx, runs)
+	if err != nil {
 		return err
 	}
-	for _, t := range targets {
-		if err := c.sender.RemoveNodes(ctx, t, runs, condor.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
-			return fmt.Errorf("remove nodes: %w", err)
+	return c.sender.RemoveAll(ctx, targets, uid, created, runs, func(ctx context.Context, t backend.Target) error {
+		err := c.sender.RemoveNodes(ctx, t, runs, condor.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted")
+		if err != nil {
+			err = fmt.Errorf("remove nodes: %w", err)
+		}
+		return err
+	})
+}
+
+// unsettled returns the runs with those unconfirmed whose nodes may still be in the queue: DAGMan's job may end before
+// they do.
+func (c *Controller) unsettled(ctx context.Context, runs []ledger.Run) ([]ledger.Run, error) {
+	runs = slices.Clone(runs)
+	for i := range runs {
+		if !runs[i].Confirmed {
+			continue
+		}
+		var err error
+		if runs[i].Confirmed, err = c.isSettled(ctx, runs[i]); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return runs, nil
 }
 
 // releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost

@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -261,7 +262,13 @@ func (o objects) Exists(_ context.Context, _, name, uid string) (bool, error) {
 }
 
 // delete does what kubectl delete does.
+// delete deletes a workflow, and lets pass what the schedd is given until it is asked for the second time.
 func (w *world) delete(name string) {
+	w.deleteNow(name)
+	w.later(recovery.AbsentTwice)
+}
+
+func (w *world) deleteNow(name string) {
 	_ = objects{w}.Delete(w.t.Context(), w.flow(name))
 	w.settle()
 }

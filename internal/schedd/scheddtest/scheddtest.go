@@ -45,6 +45,8 @@ type Fault struct {
 	After bool
 	// Block, if set, blocks the call until it is closed or the context ends.
 	Block <-chan struct{}
+	// First, if set, is what happens just before the call.
+	First func()
 }
 
 // New returns an empty schedd whose next cluster is 1.
@@ -216,6 +218,9 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 		f = fs[0]
 	}
 	s.mu.Unlock()
+	if f.First != nil {
+		f.First()
+	}
 	if f.Block != nil {
 		select {
 		case <-f.Block:
