@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -377,5 +378,55 @@ func TestAnEndedHTCJobsStatusThatIsEditedWhileNoHtcdRunsIsNotBelieved(t *testing
 			require.EqualValues(t, 2, w.job("one").Status.Attempt)
 			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 		})
+	}
+}
+
+func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t *testing.T) {
+	edits := map[string]func(*v1alpha1.HTCJobStatus){
+		"it has ended": func(s *v1alpha1.HTCJobStatus) {
+			s.Phase, s.Active, s.Succeeded, s.Failed, s.CompletionTime = v1alpha1.PhaseFailed, 0, 0, 1, s.StartTime
+			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ByHand"}}
+		},
+		"it runs": func(s *v1alpha1.HTCJobStatus) {
+			s.Phase, s.Active, s.Succeeded, s.CompletionTime, s.Conditions = v1alpha1.PhaseRunning, 1, 0, nil, nil
+		},
+		"nothing":                 func(s *v1alpha1.HTCJobStatus) { *s = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} },
+		"other clusters":          func(s *v1alpha1.HTCJobStatus) { s.ClusterID, s.JobID = 7, []string{"7.0"} },
+		"another spec was sent":   func(s *v1alpha1.HTCJobStatus) { s.SpecHash, s.Rerun, s.ObservedGeneration = "forged", "forged", 7 },
+		"there is no such HTCJob": func(s *v1alpha1.HTCJobStatus) { s.Attempt = 0 },
+	}
+	for name, edit := range edits {
+		for state, ended := range map[string]bool{"while its job runs": false, "after its end": true} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				w := newWorld(t)
+				w.apply(htcjob("one"))
+				w.schedd.Run(1, 0)
+				if w.crosscheck(); ended {
+					w.completes(1)
+				}
+				told := w.job("one").DeepCopy().Status
+				require.Equal(t, ended, told.Phase.Terminal())
+				w.do(func(job *v1alpha1.HTCJob) { edit(&job.Status) })
+				w.clock = w.clock.Add(time.Minute)
+				w.restart() // of an htcd that was killed: nothing says that the ledger is the same
+				for range 3 {
+					w.crosscheck()
+					w.later(time.Minute)
+				}
+				now := w.job("one").DeepCopy().Status
+				for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionComplete, v1alpha1.ConditionFailed} {
+					before, after := meta.FindStatusCondition(told.Conditions, kind), meta.FindStatusCondition(now.Conditions, kind)
+					require.NotNil(t, after, kind)
+					require.Equal(t, []any{before.Status, before.Reason, before.Message}, []any{after.Status, after.Reason, after.Message})
+				}
+				now.Conditions, now.LastChecked = told.Conditions, told.LastChecked
+				require.Equal(t, told, now)
+				if !ended {
+					w.completes(1)
+				}
+				require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+				require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+			})
+		}
 	}
 }

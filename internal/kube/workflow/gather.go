@@ -86,10 +86,12 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 func (c *Controller) believe(s *Situation, agreed bool) {
 	w := s.Workflow
 	key, newest := w.Namespace+"/"+w.Name, s.newest()
+	// A DAG begins when the one before has ended. If an older ledger was put back, HTCondor knows that it has.
+	open := newest != nil && !newest.Run.Confirmed && !newest.Run.Checked.Before(c.began)
 	switch {
 	case !s.lost() && !agreed:
 		c.Memory.Change(key, func(r *reconciler.Record[remembered]) { r.Agreed = w.UID })
-	case s.lost() && newest != nil && newest.Run.State != ledger.Intent && (agreed || c.SameLedger):
+	case s.lost() && newest != nil && newest.Run.State != ledger.Intent && (agreed || c.SameLedger || open):
 		c.Log.Warn().Str("workflow", key).Int32("attempt", w.Status.Attempt).
 			Msg("the status tells of DAGs that there never were; the ledger's stand")
 		s.Workflow = w.DeepCopy()

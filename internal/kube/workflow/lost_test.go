@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,53 @@ func TestAnEndedWorkflowsStatusThatIsEditedIsNotBelieved(t *testing.T) {
 			require.Equal(t, told.JobID, w.flow("flow").Status.JobID)
 			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 		})
+	}
+}
+
+func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t *testing.T) {
+	ended := func(s *v1alpha1.HTCWorkflowStatus) { s.Phase, s.CompletionTime = v1alpha1.PhaseFailed, s.StartTime }
+	edits := map[string]func(*v1alpha1.HTCWorkflowStatus){
+		"it has ended":          ended,
+		"it runs":               func(s *v1alpha1.HTCWorkflowStatus) { s.Phase, s.CompletionTime = v1alpha1.PhaseRunning, nil },
+		"nothing":               func(s *v1alpha1.HTCWorkflowStatus) { *s = v1alpha1.HTCWorkflowStatus{Phase: v1alpha1.PhasePending} },
+		"another DAG":           func(s *v1alpha1.HTCWorkflowStatus) { s.JobID = []string{"7.0"} },
+		"another spec was sent": func(s *v1alpha1.HTCWorkflowStatus) { s.SpecHash, s.Rerun, s.ObservedGeneration = "forged", "forged", 7 },
+		"a later DAG":           func(s *v1alpha1.HTCWorkflowStatus) { s.JobID = append(s.JobID, "7.0") },
+		"a later attempt":       func(s *v1alpha1.HTCWorkflowStatus) { s.Attempt, s.JobID = 99, []string{"7.0"} },
+		"a later attempt's end": func(s *v1alpha1.HTCWorkflowStatus) { ended(s); s.Attempt, s.JobID = 99, []string{"7.0"} },
+		"a later attempt's end, without its DAGs": func(s *v1alpha1.HTCWorkflowStatus) { ended(s); s.Attempt, s.JobID = 99, nil },
+	}
+	for name, edit := range edits {
+		for state, over := range map[string]bool{"while it runs": false, "after its end": true} {
+			t.Run(name+", "+state, func(t *testing.T) {
+				w := newWorld(t)
+				w.apply(oneStep("flow"))
+				w.SameLedger = over && strings.Contains(name, "later") // else nobody can tell
+				if w.passes(1); over {
+					w.ends(1)
+				}
+				told := w.flow("flow").DeepCopy().Status
+				require.Equal(t, over, told.Phase.Terminal())
+				flow := w.flow("flow").DeepCopy()
+				edit(&flow.Status)
+				require.NoError(t, w.store.Update(flow))
+				w.clock = w.clock.Add(time.Minute)
+				w.restart()
+				w.wait()
+				now := w.flow("flow").DeepCopy().Status
+				before := meta.FindStatusCondition(told.Conditions, v1alpha1.ConditionSubmitted)
+				after := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSubmitted)
+				require.NotNil(t, after)
+				require.Equal(t, []any{before.Status, before.Reason, before.Message}, []any{after.Status, after.Reason, after.Message})
+				now.Conditions, now.LastChecked = told.Conditions, told.LastChecked
+				require.Equal(t, told, now)
+				if !over {
+					w.ends(1)
+				}
+				require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
+				require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+			})
+		}
 	}
 }
 

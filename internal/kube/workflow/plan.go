@@ -46,11 +46,12 @@ func Plan(s Situation) Decision {
 	case w.DeletionTimestamp != nil:
 		return Decision{Action: Remove}
 
+	// Whether there is a later DAG, which the status may tell of, and which nodes it has follows from how these ended.
+	case s.lost() && dag != nil && dag.Run.State == ledger.Submitted && !dag.settled():
+		return Decision{Action: Settle}
 	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
 	case s.lost() && w.Status.Phase.Terminal() && !s.dueAfterLoss() && !lifecycle.OwesOutput(w.Status.Conditions):
 		return Decision{Action: Rest, At: s.expiry()}
-	case s.lost() && dag != nil && dag.Run.State == ledger.Submitted && !dag.settled():
-		return Decision{Action: Settle} // which nodes the next one has follows from how these ended
 	case dag == nil && ours, s.lost():
 		return Decision{Action: Recover, At: s.expiry()}
 	case s.withheld():
