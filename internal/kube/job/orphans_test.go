@@ -69,11 +69,19 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	w.delete(names[1])
 	require.Nil(t, w.job(names[1]))
 
+	twice := func() { // the schedd is asked for the second time about those that are being removed
+		w.settle()
+		w.clock = w.clock.Add(time.Minute)
+		for _, name := range names {
+			w.Changed.Add("default/" + name)
+		}
+		w.settle()
+	}
 	w.reconcile(ReconcileOptions{Name: names[2], RemoveOrphans: true})
-	w.settle()
+	twice()
 	require.Len(t, w.schedd.Jobs(), len(names))
 	require.Len(t, w.reconcile(ReconcileOptions{RemoveOrphans: true}).Differences, len(names)-2)
-	w.settle()
+	twice()
 	require.Len(t, w.schedd.Jobs(), 2)
 	require.Empty(t, w.reconcile(ReconcileOptions{}).Differences)
 }

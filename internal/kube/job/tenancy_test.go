@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -49,6 +50,7 @@ func TestADeletionThatNeedsAnotherAccountSaysWhose(t *testing.T) {
 	w.accounts["default"] = "alice"
 	w.SecretChanged("default")
 	w.settle()
+	w.later(2 * recovery.AbsentTwice)
 	require.Empty(t, w.schedd.Jobs())
 	require.Nil(t, w.job("hers"))
 }

@@ -300,7 +300,7 @@ func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 // delete deletes an HTCJob, and lets pass what the schedd is given until it is asked for the second time.
 func (w *world) delete(name string) {
 	w.deleteNow(name)
-	w.later(recovery.AbsentTwice)
+	w.later(2 * recovery.AbsentTwice)
 }
 
 func (w *world) deleteNow(name string) {

@@ -265,7 +265,7 @@ func (o objects) Exists(_ context.Context, _, name, uid string) (bool, error) {
 // delete deletes a workflow, and lets pass what the schedd is given until it is asked for the second time.
 func (w *world) delete(name string) {
 	w.deleteNow(name)
-	w.later(recovery.AbsentTwice)
+	w.later(2 * recovery.AbsentTwice)
 }
 
 func (w *world) deleteNow(name string) {
