@@ -258,18 +258,7 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Ports []JobPort `json:"ports,omitempty"`
 
-	// Result names what each job leaves that status.result shows: stdout, or a
-	// file's path in the script's directory.
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]') && !self.matches('(^|/)[.]{0,2}(/|$)')",message="the result must be stdout, or a file's path below the script's directory, such as out/fit.json, without control characters"
-	Result string `json:"result,omitempty"`
-
-	// CompleteAfterOutput makes the condition Complete and the phase Succeeded wait until the
-	// jobs' output is here, or it is certain that some of it never will be.
-	// +optional
-	CompleteAfterOutput bool `json:"completeAfterOutput,omitempty"`
+	Handover `json:",inline"`
 
 	// Priority orders the jobs of one account in HTCondor, and the HTCJobs of a namespace that wait to be sent: higher
 	// numbers first, 0 when absent.

@@ -14,7 +14,7 @@ import (
 // the present one. The CRD's rule against edits names the same fields, optional ones
 // in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
-	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result, s.CompleteAfterOutput = false, nil, nil, false, "", false
+	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Handover = false, nil, nil, false, Handover{}
 	s.MaxFailures, s.OnMaxFailures, s.Landing = nil, "", nil
 	s.Parallelism, s.Ports = nil, nil
 	s.ManagedBy = ""
@@ -75,7 +75,7 @@ func (j *HTCJob) RerunRefused() bool {
 // Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume, s.KeepArtifacts = false, nil, nil, "", false
-	s.ManagedBy = ""
+	s.Handover, s.ManagedBy = Handover{}, ""
 	return s
 }
 

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // HTCWorkflowStatus says what has become of a workflow in HTCondor. It counts nodes, and lists none but the first that
 // failed: a node is one job of a step, of one sequence or of all.
@@ -14,6 +17,10 @@ type HTCWorkflowStatus struct {
 	// empty when there is none, NoStatus before htcd has seen the HTCWorkflow.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+
+	// Message is the same in a sentence; without a reason, how far the nodes are.
+	// +optional
+	Message string `json:"message,omitempty"`
 
 	// Sequences counts the sequences.
 	// +optional
@@ -85,9 +92,17 @@ type HTCWorkflowStatus struct {
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
 
-	// ExitCode is the abortReturn of the step that has ended the workflow; absent if none has, and where it is 0 and finally has failed.
+	// ExitCode is the abortReturn of the step that has ended the workflow, unless it is 0 and finally has failed. Without one it is 0 when
+	// the workflow has succeeded, and the script's return code when the nodes that failed and are known have the same one; absent
+	// otherwise.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// Result is what spec.result names, of every job of the last of spec.steps, at most 4 KiB: of one job its text without the last
+	// line end; of several one line of each, in the order of the sequences and of the items in them. Absent until the workflow and
+	// every job of that step have succeeded and all output is here.
+	// +optional
+	Result *string `json:"result,omitempty"`
 
 	// Failures describes the first nodes that failed, at most ten.
 	// +optional
@@ -99,6 +114,27 @@ type HTCWorkflowStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// AsJobs returns the status of an HTCJob whose jobs are the nodes. Those that will never run are in none of its counts.
+func (w HTCWorkflowStatus) AsJobs() HTCJobStatus {
+	s := HTCJobStatus{
+		Phase: w.Phase, Reason: w.Reason, Message: w.Message, Conditions: w.Conditions,
+		ObservedGeneration: w.ObservedGeneration, Attempt: w.Attempt, Rerun: w.Rerun,
+		JobID: w.JobID, Schedd: w.Schedd, StartTime: w.StartTime, CompletionTime: w.CompletionTime,
+		Succeeded: w.Nodes.Done, Failed: w.Nodes.Failed, Idle: w.Nodes.Idle, Running: w.Nodes.Running, Held: w.Nodes.Held,
+		OutputFetched: meta.IsStatusConditionTrue(w.Conditions, ConditionOutputFetched),
+		ExitCode:      w.ExitCode, Result: w.Result,
+	}
+	if !w.Phase.Terminal() && w.Phase != PhaseSuspended {
+		s.Active = w.Nodes.Total - w.Nodes.Done - w.Nodes.Failed - w.Nodes.Futile
+	}
+	for _, f := range w.Failures {
+		failure := f.Failure
+		failure.JobID = f.Node
+		s.Failures = append(s.Failures, failure)
+	}
+	return s
 }
 
 // SequenceCounts counts sequences by how far they are.

@@ -4,21 +4,22 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"strings"
 	"unicode/utf8"
 )
 
-// Result returns what a file of each of the first procs of an attempt holds, as printable UTF-8 of at most size bytes:
-// of one proc its text without the last line end, of several one line each, empty where there is no such file.
-// fs.ErrNotExist if the only proc has none.
-func (s Store) Result(a Attempt, procs int, file string, size int) (string, error) {
+// Result returns what a file of each of so many jobs holds, which open opens, as printable UTF-8 of at most size bytes:
+// of one job its text without the last line end, of several one line each, empty where there is no such file.
+// fs.ErrNotExist if the only job has none.
+func Result(jobs, size int, open func(job int) (*os.File, error)) (string, error) {
 	var lines []string
-	for proc, left := 0, size; proc < procs && left > 0; proc++ {
-		text, err := s.head(a, proc, file, left)
-		if err != nil && (procs == 1 || !errors.Is(err, fs.ErrNotExist)) {
+	for job, left := 0, size; job < jobs && left > 0; job++ {
+		text, err := head(job, left, open)
+		if err != nil && (jobs == 1 || !errors.Is(err, fs.ErrNotExist)) {
 			return "", err
 		}
-		if procs > 1 {
+		if jobs > 1 {
 			text = strings.ReplaceAll(text, "\n", " ")
 		}
 		lines = append(lines, text)
@@ -28,8 +29,8 @@ func (s Store) Result(a Attempt, procs int, file string, size int) (string, erro
 }
 
 // head returns the beginning of a file, without a line end at its end.
-func (s Store) head(a Attempt, proc int, file string, size int) (string, error) {
-	f, err := s.Open(a, proc, file)
+func head(job, size int, open func(job int) (*os.File, error)) (string, error) {
+	f, err := open(job)
 	if err != nil {
 		return "", err
 	}

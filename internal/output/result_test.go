@@ -43,11 +43,14 @@ func TestAResultIsTextOfAtMostThatSize(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, "r"), []byte(text), 0o644))
 			}
 		}
-		got, err := store.Result(a, len(c.files), "r", 64)
+		of := func(file string) func(int) (*os.File, error) {
+			return func(proc int) (*os.File, error) { return store.Open(a, proc, file) }
+		}
+		got, err := output.Result(len(c.files), 64, of("r"))
 		require.NoError(t, err, name)
 		require.Equal(t, c.want, got, name)
 		require.True(t, utf8.ValidString(got), name)
-		_, err = store.Result(a, 1, "other", 64)
+		_, err = output.Result(1, 64, of("other"))
 		require.ErrorIs(t, err, fs.ErrNotExist, name)
 	}
 }

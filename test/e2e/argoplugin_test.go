@@ -140,11 +140,15 @@ func TestThePluginForArgoRunsSteps(t *testing.T) {
 	b.create(`{"kind": "WorkflowTaskSet", "metadata": {"name": "w"}, "spec": {"tasks": {
 		"w-1": ` + job(`"echo 42"}, "result": "stdout"`) + `, "w-2": ` + job(`"echo oh no >&2; exit 3"}`) + `,
 		"w-3": ` + job(`""}, "reslut": "stdout"`) + `, "w-4": ` + job(`"sleep 1000"}`) + `, "w-5": ` + job(`"sleep 1000"}`) + `,
-		"w-6": {"name": "other", "plugin": {"slack": {}}}}}}`)
+		"w-6": {"name": "other", "plugin": {"slack": {}}},
+		"w-8": {"name": "flow", "plugin": {"htcworkflow": {"result": "stdout", "steps": [
+			{"name": "a", "job": {"script": {"image": "centos", "command": "bash", "source": "echo 7"}}}]}}}}}}`)
 	end := b.plugin()
 	good, bad := b.step("w-1", "Succeeded", ""), b.step("w-2", "Failed", "exit code 3: oh no")
 	require.Equal(t, []string{"42", "0"}, []string{good.Outputs.Result, good.Outputs.ExitCode})
 	require.Equal(t, "3", bad.Outputs.ExitCode)
+	graph := b.step("w-8", "Succeeded", "1 node is done")
+	require.Equal(t, []string{"7", "0"}, []string{graph.Outputs.Result, graph.Outputs.ExitCode})
 	b.step("w-3", "Error", `unknown field "spec.reslut"`)
 	removed, vanished := b.step("w-4", "Pending", "running").Outputs.Parameters[0].Value, b.step("w-5", "Pending", "running").Outputs.Parameters[0].Value
 

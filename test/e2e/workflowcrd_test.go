@@ -106,6 +106,11 @@ var appliedWorkflows = map[string]struct {
 		setSteps(named(51)...),
 		"spec.steps: Too many: 51: must have at most 50 items",
 	},
+	"a result on standard output":     {set("result", "stdout"), ""},
+	"a result in a file":              {set("result", "out/fit.json"), ""},
+	"a result beside the script":      {set("result", "../fit.json"), "spec.result: Invalid value: \"../fit.json\": the result must be stdout, or a file's path"},
+	"a result of no name":             {set("result", ""), "spec.result"},
+	"success after the output":        {set("completeAfterOutput", true), ""},
 	"two steps of one name":           {setSteps(aStep("a"), aStep("a")), "spec.steps[1]: Duplicate value"},
 	"a step without a name":           {setSteps(aStep("")), "spec.steps[0].name"},
 	"a step's name with a capital":    {setSteps(aStep("Fit")), "spec.steps[0].name"},
@@ -542,11 +547,11 @@ func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {
 		_, err = w.patch(string(text))
 		require.ErrorContains(t, err, refusal)
 		_, err = w.patch(
-			`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5}}`,
+			`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"result":"stdout","completeAfterOutput":true}}`,
 		)
 		require.NoError(t, err, "these are not sent")
 		_, err = w.patch(
-			`{"spec":{"suspend":null,"resume":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null}}`,
+			`{"spec":{"suspend":null,"resume":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null,"result":null,"completeAfterOutput":null}}`,
 		)
 		require.NoError(t, err)
 	}

@@ -60,3 +60,30 @@ func TestWorkflowsEndAsTheirSequencesAndStepsSay(t *testing.T) {
 	require.Equal(t, v1alpha1.SequenceCounts{Total: 2, Failed: 2}, w.Status.Sequences)
 	require.Equal(t, "Succeeded\n", returning.output(w, "report/all", "_condor_stdout"))
 }
+
+func TestACompleteWorkflowHasItsOutputAndResultIfItWaitsForThem(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "answers", `
+  completeAfterOutput: true
+  result: stdout
+  sequences: {count: 2}
+  steps:
+  - name: ask
+    job: {script: {image: centos, command: sh, source: "echo $jobid > asked"}}
+  - name: answer
+    pull: [{from: ask, path: asked}]
+    job: {script: {image: centos, command: sh, source: "cat asked; echo 42 > answer"}}
+`)
+	f.Kubectl("wait", "--for=condition=Complete", "htcworkflow/answers", "--timeout="+(4*trial.Patience).String())
+	w, err := f.get()
+	require.NoError(t, err)
+	require.Equal(t, "job_0\njob_1", *w.Status.Result)
+	require.Equal(t, "4 nodes are done", w.Status.Message)
+	require.Zero(t, *w.Status.ExitCode)
+	require.Equal(t, "job_1\n", f.output(w, "answer/job_1", "_condor_stdout"))
+
+	f.Kubectl("patch", "htcworkflow", "answers", "--type=merge", "-p", `{"spec":{"result":"answer"}}`)
+	w = f.until("read again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.ObservedGeneration == w.Generation })
+	require.Equal(t, "42\n42", *w.Status.Result)
+	require.EqualValues(t, 1, w.Status.Attempt, "nothing is sent")
+}

@@ -1,12 +1,10 @@
 package plugin
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -62,41 +60,10 @@ func objectOf(of runtime.Object) *object {
 		return &object{kind: jobKind, ObjectMeta: of.ObjectMeta, Status: of.Status, job: of,
 			rerun: of.Rerun(), refused: of.RerunRefused(), expected: int32(of.Queue())} // #nosec G115 -- 100,000 at most
 	case *v1alpha1.HTCWorkflow:
-		return &object{kind: workflowKind, ObjectMeta: of.ObjectMeta, Status: asJobs(of.Status), workflow: of,
+		return &object{kind: workflowKind, ObjectMeta: of.ObjectMeta, Status: of.Status.AsJobs(), workflow: of,
 			rerun: of.Rerun()}
 	}
 	return nil
-}
-
-// asJobs returns the status of a workflow with its nodes as jobs. Nodes that will never run are in none of the counts.
-func asJobs(w v1alpha1.HTCWorkflowStatus) v1alpha1.HTCJobStatus {
-	s := v1alpha1.HTCJobStatus{
-		Phase: w.Phase, Reason: w.Reason, Conditions: w.Conditions,
-		ObservedGeneration: w.ObservedGeneration, Attempt: w.Attempt, Rerun: w.Rerun,
-		JobID: w.JobID, Schedd: w.Schedd, StartTime: w.StartTime, CompletionTime: w.CompletionTime,
-		Succeeded: w.Nodes.Done, Failed: w.Nodes.Failed, Idle: w.Nodes.Idle, Running: w.Nodes.Running, Held: w.Nodes.Held,
-		OutputFetched: meta.IsStatusConditionTrue(w.Conditions, v1alpha1.ConditionOutputFetched),
-	}
-	if !w.Phase.Terminal() && w.Phase != v1alpha1.PhaseSuspended {
-		s.Active = w.Nodes.Total - w.Nodes.Done - w.Nodes.Failed - w.Nodes.Futile
-	}
-	for _, f := range w.Failures {
-		failure := f.Failure
-		failure.JobID = f.Node
-		s.Failures = append(s.Failures, failure)
-	}
-	for _, c := range w.Conditions {
-		if w.Reason != "" && c.Reason == w.Reason {
-			s.Message = c.Message
-		}
-	}
-	switch {
-	case w.Phase == v1alpha1.PhaseSucceeded:
-		s.ExitCode = new(int32)
-	case w.Phase.Terminal():
-		s.ExitCode = cmp.Or(w.ExitCode, s.FailedWith())
-	}
-	return s
 }
 
 // shown is the name of an object in a table.

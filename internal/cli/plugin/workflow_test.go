@@ -95,10 +95,8 @@ func TestAWorkflowIsALineOfAList(t *testing.T) {
 		v1alpha1.NodeCounts{Done: 1, Failed: 1, Futile: 1},
 		nodeFailed("fit/job_2", 7, ""),
 	)
-	w.CreationTimestamp, w.Status.Reason = metav1.Now(), "NodesFailed"
-	w.Status.Conditions = []metav1.Condition{
-		{Type: v1alpha1.ConditionFailed, Reason: "NodesFailed", Message: "1 node has failed"},
-	}
+	w.CreationTimestamp, w.Status.Reason, w.Status.Message = metav1.Now(), "NodesFailed", "1 node has failed"
+	w.Status.ExitCode = new(int32(7))
 	for format, want := range map[string]string{
 		"word": "failed\n", "name": "htcworkflow.htc.cern.ch/scan\n",
 		"table": "NAME      STATE    PHASE    ACTIVE   SUCCEEDED   FAILED   AGE\nwf/scan   failed   Failed   0        4           1        0s\n",

@@ -169,14 +169,6 @@ func factsOf(job *v1alpha1.HTCJob) []fact {
 	if memory == "" && job.Spec.Resources != nil {
 		memory = requested(job.Spec.Resources)
 	}
-	exit := ""
-	if s.ExitCode != nil {
-		exit = strconv.Itoa(int(*s.ExitCode))
-	}
-	result := ""
-	if s.Result != nil {
-		result = *s.Result
-	}
 	return facts(
 		fact{
 			"Namespace",
@@ -192,17 +184,29 @@ func factsOf(job *v1alpha1.HTCJob) []fact {
 		fact{"Pool", pool},
 		fact{"Schedd", s.Schedd},
 		fact{"Account", s.User},
-		fact{"Exit code", exit},
+		fact{"Exit code", codeOf(s.ExitCode)},
 		fact{"Duration", s.Duration},
-		fact{
-			"Result",
-			result,
-		},
+		fact{"Result", textOf(s.Result)},
 		fact{"Created", moment(job.CreationTimestamp.Time)},
 		fact{"Started", momentOf(s.StartedAt)},
 		fact{"Ended", momentOf(s.CompletionTime)},
 		fact{"Last confirmed by the schedd", momentOf(s.LastChecked)},
 	)
+}
+
+// codeOf is an exit code, empty if there is none.
+func codeOf(code *int32) string {
+	if code == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*code))
+}
+
+func textOf(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 func momentOf(t *metav1.Time) string {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
@@ -36,7 +35,7 @@ func rowOf(v version) row {
 		r.Of = number(o.Jobs(), "job")
 	case *v1alpha1.HTCWorkflow:
 		r.Phase, r.Created, r.Counts = phase(o.Status.Phase), o.CreationTimestamp.Time, countsOfNodes(o.Status.Nodes)
-		r.Note = note(o.Status.Reason, messageOf(o.Status.Conditions, o.Status.Reason))
+		r.Note = note(o.Status.Reason, o.Status.Message)
 		r.Of = fmt.Sprintf("%s, %s", number(len(o.Spec.Steps), "step"), number(int(o.Status.Nodes.Total), "node"))
 	case *v1alpha1.HTCPool:
 		s := o.Status
@@ -89,16 +88,6 @@ func note(reason, message string) string {
 		return reason + message
 	}
 	return reason + ": " + message
-}
-
-// messageOf is the sentence of the condition that has this reason.
-func messageOf(conditions []metav1.Condition, reason string) string {
-	for _, c := range conditions {
-		if c.Reason == reason {
-			return c.Message
-		}
-	}
-	return ""
 }
 
 func openOf(p *v1alpha1.HTCPool) string {

@@ -149,7 +149,7 @@ func (f *workflowFacts) take(n aggregate.Node) {
 func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	w, s := f.flow, f.flow.Status
 	v := workflowView{
-		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, messageOf(s.Conditions, s.Reason)), Counts: countsOfNodes(s.Nodes), Facts: factsOfWorkflow(w),
+		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, s.Message), Counts: countsOfNodes(s.Nodes), Facts: factsOfWorkflow(w),
 		Operations: operationsOf(r, w, w.Spec.Suspend, endedWorkflow(w), int(s.Nodes.Failed)),
 		Conditions: tell(s.Conditions), Events: happened(f.events), Step: f.step, Sorry: f.sorry,
 	}
@@ -222,6 +222,8 @@ func factsOfWorkflow(w *v1alpha1.HTCWorkflow) []fact {
 			"Resumes from",
 			string(w.Spec.Resume),
 		},
+		fact{"Exit code", codeOf(s.ExitCode)},
+		fact{"Result", textOf(s.Result)},
 		fact{"Created", moment(w.CreationTimestamp.Time)},
 		fact{"Started", momentOf(s.StartTime)},
 		fact{"Ended", momentOf(s.CompletionTime)},

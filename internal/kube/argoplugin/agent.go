@@ -10,11 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // Agent executes the steps of one workflow.
@@ -23,7 +20,7 @@ type Agent struct {
 	log     zerolog.Logger
 	now     func() time.Time
 
-	jobs     cache.Store
+	objects  []cache.Store
 	news     chan struct{} // something has changed
 	refused  map[string]refusal
 	progress time.Time // when it was last written how far steps are
@@ -52,8 +49,8 @@ const (
 func (a *Agent) Run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	store, synced := a.cluster.watch(work, a.tell)
-	a.jobs = store
+	stores, synced := a.cluster.watch(work, a.tell)
+	a.objects = stores
 	told := ctx.Done()
 	var end <-chan time.Time
 	if !cache.WaitForCacheSync(told, synced...) {
@@ -98,12 +95,12 @@ func (a *Agent) tell() {
 	}
 }
 
-// pass compares the steps with their HTCJobs once, and creates, deletes and reports. An agent that was told to end only
+// pass compares the steps with their objects once, and creates, deletes and reports. An agent that was told to end only
 // deletes.
 func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error) {
 	set, err := a.cluster.tasks(ctx)
 	if apierrors.IsNotFound(err) {
-		return false, nil // Argo makes it with the first step; without the workflow its HTCJobs go by themselves
+		return false, nil // Argo makes it with the first step; without the workflow its objects go by themselves
 	}
 	if err != nil {
 		return false, err
@@ -126,52 +123,54 @@ func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error
 	return completed && err == nil, err
 }
 
-// gather reads what the decision depends on. An HTCJob that is not in the cache may be younger than that.
+// gather reads what the decision depends on. An object that is not in the cache may be younger than that.
 func (a *Agent) gather(ctx context.Context, set *taskSet, run workflow) (situation, error) {
 	s := situation{
 		Workflow: run,
-		Jobs:     map[string]*v1alpha1.HTCJob{},
+		Objects:  map[reference]*object{},
 		Reported: set.Status.Nodes,
 		Refused:  a.refused,
 		Now:      a.now(),
 	}
 	maps.DeleteFunc(s.Reported, func(node string, _ report) bool { return run.Over[node] })
-	for _, object := range a.jobs.List() {
-		job := object.(*v1alpha1.HTCJob)
-		s.Jobs[job.Name] = job
+	for _, store := range a.objects {
+		for _, known := range store.List() {
+			o := objectOf(known)
+			s.Objects[o.reference()] = o
+		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(set.Spec.Tasks)) {
-		if !set.Spec.Tasks[node].is() || run.Completed || run.Over[node] {
+		if set.Spec.Tasks[node].kind() == nil || run.Completed || run.Over[node] {
 			continue
 		}
 		t := set.Spec.Tasks[node].task(node)
 		s.Tasks = append(s.Tasks, t)
-		name := jobName(run, t)
-		if s.Jobs[name] != nil {
+		ref := run.reference(t)
+		if s.Objects[ref] != nil {
 			continue
 		}
-		job, err := a.cluster.jobs.Get(ctx, name, metav1.GetOptions{})
+		o, err := a.cluster.get(ctx, ref)
 		switch {
 		case err == nil:
-			s.Jobs[name] = job
+			s.Objects[ref] = o
 		case !apierrors.IsNotFound(err):
-			return s, fmt.Errorf("read HTCJob %s: %w", name, err)
+			return s, fmt.Errorf("read %s %s: %w", ref.kind.name, ref.name, err)
 		}
 	}
 	return s, nil
 }
 
-func (a *Agent) delete(ctx context.Context, jobs []*v1alpha1.HTCJob) error {
+func (a *Agent) delete(ctx context.Context, objects []*object) error {
 	var failures []error
-	for _, job := range jobs {
-		err := a.cluster.delete(ctx, job)
+	for _, o := range objects {
+		err := a.cluster.delete(ctx, o)
 		failures = append(failures, err)
-		a.log.Info().Err(err).Str("job", job.Name).Msg("its step has ended: deleted")
+		a.log.Info().Err(err).Str(o.key, o.Name).Msg("its step has ended: deleted")
 	}
 	return errors.Join(failures...)
 }
 
-// create creates HTCJobs, and keeps what the apiserver has against them for the next report.
+// create creates objects, and keeps what the apiserver has against them for the next report.
 func (a *Agent) create(ctx context.Context, run workflow, tasks map[string]task) error {
 	var failures []error
 	for _, name := range slices.Sorted(maps.Keys(tasks)) {
@@ -179,7 +178,7 @@ func (a *Agent) create(ctx context.Context, run workflow, tasks map[string]task)
 		switch err := a.cluster.create(ctx, run, name, t); {
 		case err == nil:
 			delete(a.refused, t.Node)
-			a.log.Info().Str("job", name).Str("node", t.Node).Msg("created")
+			a.log.Info().Str(t.kind.key, name).Str("node", t.Node).Msg("created")
 			a.tell()
 		default:
 			final := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
@@ -187,7 +186,7 @@ func (a *Agent) create(ctx context.Context, run workflow, tasks map[string]task)
 			if final {
 				a.tell()
 			} else {
-				failures = append(failures, fmt.Errorf("create HTCJob %s: %w", name, err))
+				failures = append(failures, fmt.Errorf("create %s %s: %w", t.kind.name, name, err))
 			}
 		}
 	}

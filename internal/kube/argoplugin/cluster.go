@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/rest"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -41,6 +42,7 @@ type cluster struct {
 	namespace, workflow string
 	argo                dynamic.Interface
 	jobs                v1alpha1.Interface
+	workflows           *gentype.ClientWithList[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]
 }
 
 func newCluster(config *rest.Config, namespace, workflow string) (cluster, error) {
@@ -48,11 +50,14 @@ func newCluster(config *rest.Config, namespace, workflow string) (cluster, error
 	if err != nil {
 		return cluster{}, err
 	}
-	jobs, err := v1alpha1.NewClient(config)
+	ours, err := v1alpha1.NewClient(config)
 	if err != nil {
 		return cluster{}, err
 	}
-	return cluster{namespace: namespace, workflow: workflow, argo: objects, jobs: jobs.HTCJobs(namespace)}, nil
+	return cluster{
+		namespace: namespace, workflow: workflow, argo: objects,
+		jobs: ours.HTCJobs(namespace), workflows: ours.Workflows(namespace),
+	}, nil
 }
 
 // run reads the workflow's identity, and what of it is over: a controller that may not write the task set's status, as
@@ -94,7 +99,7 @@ func (c cluster) run(ctx context.Context) (workflow, error) {
 	return w, nil
 }
 
-// tasks reads the task set itself, not a cache: an HTCJob is deleted because its step is not there.
+// tasks reads the task set itself, not a cache: an object is deleted because its step is not there.
 func (c cluster) tasks(ctx context.Context) (*taskSet, error) {
 	object, err := c.argo.Resource(taskSets).Namespace(c.namespace).Get(ctx, c.workflow, metav1.GetOptions{})
 	if err != nil {
@@ -111,10 +116,10 @@ func (c cluster) tasks(ctx context.Context) (*taskSet, error) {
 	return &set, nil
 }
 
-// create creates the HTCJob of a step. One that exists is left alone: the next pass judges it.
+// create creates the object of a step. One that exists is left alone: the next pass judges it.
 func (c cluster) create(ctx context.Context, w workflow, name string, t task) error {
-	job := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "spec": t.Spec,
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": t.kind.name, "spec": t.Spec,
 		"metadata": map[string]any{
 			"name": name, "labels": map[string]any{workflowLabel: w.Name}, "annotations": map[string]any{nodeAnnotation: t.Node},
 			"ownerReferences": []any{map[string]any{
@@ -122,8 +127,8 @@ func (c cluster) create(ctx context.Context, w workflow, name string, t task) er
 			}},
 		},
 	}}
-	_, err := c.argo.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(c.namespace).
-		Create(ctx, job, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	_, err := c.of(t.kind).
+		Create(ctx, object, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -133,9 +138,30 @@ func (c cluster) create(ctx context.Context, w workflow, name string, t task) er
 // manager is the plugin's name in managedFields.
 const manager = "htcd-argo-plugin"
 
-// delete deletes this very HTCJob, not a younger one of its name.
-func (c cluster) delete(ctx context.Context, job *v1alpha1.HTCJob) error {
-	err := c.jobs.Delete(ctx, job.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &job.UID}})
+// of returns the objects of a kind.
+func (c cluster) of(k *kind) dynamic.ResourceInterface {
+	return c.argo.Resource(v1alpha1.GroupVersion.WithResource(k.resource)).Namespace(c.namespace)
+}
+
+// get reads an object itself, not a cache.
+func (c cluster) get(ctx context.Context, ref reference) (*object, error) {
+	if ref.kind == workflowKind {
+		flow, err := c.workflows.Get(ctx, ref.name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return objectOf(flow), nil
+	}
+	job, err := c.jobs.Get(ctx, ref.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return objectOf(job), nil
+}
+
+// delete deletes this very object, not a younger one of its name.
+func (c cluster) delete(ctx context.Context, o *object) error {
+	err := c.of(o.kind).Delete(ctx, o.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -1,15 +1,14 @@
 package argoplugin
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// nodeAnnotation is the id of the step that an HTCJob is for.
+// nodeAnnotation is the id of the step that an object is for.
 const nodeAnnotation = "htc.cern.ch/argo-node"
 
 // workflowLabel is Argo's own, on the pods of a workflow.
@@ -18,10 +17,10 @@ const workflowLabel = "workflows.argoproj.io/workflow"
 // situation is all that a decision depends on.
 type situation struct {
 	Workflow workflow
-	Tasks    []task                      // that are to be executed
-	Jobs     map[string]*v1alpha1.HTCJob // of the workflow, by name
-	Reported map[string]report           // by node
-	Refused  map[string]refusal          // by node: why there is no HTCJob yet
+	Tasks    []task                // that are to be executed
+	Objects  map[reference]*object // of the workflow
+	Reported map[string]report     // by node
+	Refused  map[string]refusal    // by node: why there is no object yet
 	Now      time.Time
 }
 
@@ -33,34 +32,34 @@ type refusal struct {
 
 // plan lists the actions of one pass.
 type plan struct {
-	Create map[string]task // by the HTCJob's name
-	Delete []*v1alpha1.HTCJob
+	Create map[string]task // by the object's name
+	Delete []*object
 	Report map[string]report // by node, only what has changed
 }
 
 // decide is the whole decision of a pass.
 func decide(s situation) plan {
 	p := plan{Create: map[string]task{}, Report: map[string]report{}}
-	wanted := map[string]bool{}
-	leaving := map[string]*v1alpha1.HTCJob{}
+	wanted := map[reference]bool{}
+	leaving := map[string]*object{}
 	for _, t := range s.Tasks {
-		wanted[jobName(s.Workflow, t)] = true
+		wanted[s.Workflow.reference(t)] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Jobs)) {
-		job := s.Jobs[name]
-		if wanted[name] || !s.Workflow.owns(job) || job.Status.Phase.Terminal() {
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Objects), byName) {
+		o := s.Objects[ref]
+		if wanted[ref] || !s.Workflow.owns(o) || o.Status.Phase.Terminal() {
 			continue
 		}
-		leaving[job.Annotations[nodeAnnotation]] = job
-		if job.DeletionTimestamp == nil {
-			p.Delete = append(p.Delete, job)
+		leaving[o.Annotations[nodeAnnotation]] = o
+		if o.DeletionTimestamp == nil {
+			p.Delete = append(p.Delete, o)
 		}
 	}
 	for _, t := range s.Tasks {
-		name := jobName(s.Workflow, t)
-		create, is := s.step(t, name, s.Jobs[name], leaving[t.Node])
+		ref := s.Workflow.reference(t)
+		create, is := s.step(t, s.Objects[ref], leaving[t.Node])
 		if create {
-			p.Create[name] = t
+			p.Create[ref.name] = t
 		}
 		if is.Phase != "" && !is.same(s.Reported[t.Node]) {
 			p.Report[t.Node] = is
@@ -69,40 +68,48 @@ func decide(s situation) plan {
 	return p
 }
 
-// step decides about one step: whether to create its HTCJob, and what to report, if anything.
-func (s situation) step(t task, name string, job, leaving *v1alpha1.HTCJob) (create bool, is report) {
+func byName(a, b reference) int {
+	return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.kind.key, b.kind.key))
+}
+
+// reference is that of a step's object.
+func (w workflow) reference(t task) reference { return reference{t.kind, objectName(w, t)} }
+
+// step decides about one step: whether to create its object, and what to report, if anything.
+func (s situation) step(t task, o, leaving *object) (create bool, is report) {
 	refused := s.Refused[t.Node]
+	what := t.kind.name + " " + objectName(s.Workflow, t)
 	switch {
 	case s.Reported[t.Node].Phase.over():
 		return false, report{} // Argo has not seen it yet
 	case t.Err != nil:
 		return false, report{Phase: errored, Message: t.Err.Error()}
-	case job == nil && s.Reported[t.Node].created():
-		return false, report{Phase: failed, Message: "HTCJob " + name + " was deleted"}
-	case job == nil && refused.Final:
+	case o == nil && s.Reported[t.Node].created():
+		return false, report{Phase: failed, Message: what + " was deleted"}
+	case o == nil && refused.Final:
 		return false, report{Phase: errored, Message: refused.Message}
-	case job == nil && leaving != nil:
-		return false, report{Phase: pending, Message: "HTCJob " + leaving.Name + " of an earlier try is being removed"}
-	case job == nil && refused.Message != "":
+	case o == nil && leaving != nil:
+		return false, report{Phase: pending, Message: leaving.name + " " + leaving.Name + " of an earlier try is being removed"}
+	case o == nil && refused.Message != "":
 		return true, report{Phase: pending, Message: refused.Message}
-	case job == nil:
+	case o == nil:
 		return true, report{}
-	case !s.Workflow.owns(job) || job.Annotations[nodeAnnotation] != t.Node:
+	case !s.Workflow.owns(o) || o.Annotations[nodeAnnotation] != t.Node:
 		return false, report{
 			Phase:   errored,
-			Message: "there is an HTCJob " + name + " already, which is not of this workflow",
+			Message: "there is an " + what + " already, which is not of this workflow",
 		}
-	case job.DeletionTimestamp != nil:
-		return false, report{Phase: failed, Message: "HTCJob " + name + " was deleted"}
+	case o.DeletionTimestamp != nil:
+		return false, report{Phase: failed, Message: what + " was deleted"}
 	}
-	return false, reportOf(job, s.Now)
+	return false, reportOf(o, s.Now)
 }
 
-// owns reports whether an HTCJob was created for this workflow, not for another of its name.
-func (w workflow) owns(job *v1alpha1.HTCJob) bool {
-	for _, owner := range job.OwnerReferences {
+// owns reports whether an object was created for this workflow, not for another of its name.
+func (w workflow) owns(o *object) bool {
+	for _, owner := range o.OwnerReferences {
 		if string(owner.UID) == w.UID {
-			return job.Annotations[nodeAnnotation] != ""
+			return o.Annotations[nodeAnnotation] != ""
 		}
 	}
 	return false

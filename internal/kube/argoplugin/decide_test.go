@@ -18,13 +18,13 @@ var (
 )
 
 func step(node string) task {
-	return task{Node: node, Template: "simulate", Spec: map[string]any{}}
+	return task{kind: jobKind, Node: node, Template: "simulate", Spec: map[string]any{}}
 }
 
 // jobFor returns the HTCJob of a step.
 func jobFor(w workflow, node string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{
-		Name: jobName(w, step(node)), Annotations: map[string]string{nodeAnnotation: node},
+		Name: objectName(w, step(node)), Annotations: map[string]string{nodeAnnotation: node},
 		OwnerReferences: []metav1.OwnerReference{{UID: types.UID(w.UID)}},
 	}}
 	job.Status.Phase, job.Status.Message = v1alpha1.PhaseRunning, "1 job runs"
@@ -41,7 +41,7 @@ func in(p v1alpha1.Phase) func(*v1alpha1.HTCJob) {
 func leavingNow(job *v1alpha1.HTCJob) { job.DeletionTimestamp = &metav1.Time{Time: now} }
 
 func TestDecide(t *testing.T) {
-	name := jobName(pi, step("a"))
+	name := objectName(pi, step("a"))
 	had := report{Phase: pending, Message: "1 job runs", Outputs: &outputs{Parameters: []parameter{{nameParameter, name}}}}
 	for what, c := range map[string]struct {
 		tasks    []task
@@ -60,7 +60,7 @@ func TestDecide(t *testing.T) {
 		"an end that Argo has not taken yet is not reported again":  {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(pi, "a")}, reported: &report{Phase: failed}},
 		"an HTCJob that somebody deleted is not created again":      {tasks: []task{step("a")}, reported: &had, phase: failed, message: "HTCJob " + name + " was deleted"},
 		"one that is being deleted has failed":                      {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(pi, "a", leavingNow)}, phase: failed, message: "HTCJob " + name + " was deleted"},
-		"a spec that is none is an error":                           {tasks: []task{{Node: "a", Err: errTest}}, phase: errored, message: "not a spec"},
+		"a spec that is none is an error":                           {tasks: []task{{kind: jobKind, Node: "a", Err: errTest}}, phase: errored, message: "not a spec"},
 		"a spec that the apiserver refuses is an error":             {tasks: []task{step("a")}, refused: &refusal{true, "unknown field"}, phase: errored, message: "unknown field"},
 		"what cannot be created now is tried again, and said":       {tasks: []task{step("a")}, refused: &refusal{false, "forbidden"}, creates: true, phase: pending, message: "forbidden"},
 		"the HTCJob of a step that has vanished is deleted":         {jobs: []*v1alpha1.HTCJob{jobFor(pi, "a")}, deletes: 1},
@@ -69,19 +69,19 @@ func TestDecide(t *testing.T) {
 		"another workflow of this name keeps its HTCJobs":           {jobs: []*v1alpha1.HTCJob{jobFor(workflow{Name: pi.Name, UID: "10"}, "a")}},
 		"an HTCJob of somebody else is neither used nor deleted":    {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(pi, "a", func(job *v1alpha1.HTCJob) { job.OwnerReferences = nil })}, phase: errored, message: "there is an HTCJob " + name + " already, which is not of this workflow"},
 		"a retried workflow runs the step again":                    {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(later, "a", in(v1alpha1.PhaseFailed))}, creates: true},
-		"a retried workflow waits for what still runs of the first": {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(later, "a")}, deletes: 1, phase: pending, message: "HTCJob " + jobName(later, step("a")) + " of an earlier try is being removed"},
+		"a retried workflow waits for what still runs of the first": {tasks: []task{step("a")}, jobs: []*v1alpha1.HTCJob{jobFor(later, "a")}, deletes: 1, phase: pending, message: "HTCJob " + objectName(later, step("a")) + " of an earlier try is being removed"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := situation{
 				Workflow: pi,
 				Tasks:    c.tasks,
-				Jobs:     map[string]*v1alpha1.HTCJob{},
+				Objects:  map[reference]*object{},
 				Reported: map[string]report{},
 				Refused:  map[string]refusal{},
 				Now:      now,
 			}
 			for _, job := range c.jobs {
-				s.Jobs[job.Name] = job
+				s.Objects[reference{jobKind, job.Name}] = objectOf(job)
 			}
 			if c.reported != nil {
 				s.Reported["a"] = *c.reported
@@ -102,13 +102,13 @@ func TestANameIsOfOneStepOfOneStart(t *testing.T) {
 	long := step("a")
 	long.Template = "Of_a-template-with-a-very-long-name-which-no-label-could-hold"
 	names := map[string]bool{}
-	for _, name := range []string{jobName(pi, step("a")), jobName(pi, step("b")), jobName(later, step("a")), jobName(workflow{Name: pi.Name, UID: "12", Started: pi.Started}, step("a")), jobName(pi, long)} {
+	for _, name := range []string{objectName(pi, step("a")), objectName(pi, step("b")), objectName(later, step("a")), objectName(workflow{Name: pi.Name, UID: "12", Started: pi.Started}, step("a")), objectName(pi, long)} {
 		require.LessOrEqual(t, len(name), maxName)
 		require.Regexp(t, `^pi-x2b-[a-z0-9-]+-[0-9a-f]{10}$`, name)
 		names[name] = true
 	}
 	require.Len(t, names, 5)
-	require.Equal(t, jobName(pi, step("a")), jobName(pi, step("a")))
+	require.Equal(t, objectName(pi, step("a")), objectName(pi, step("a")))
 }
 
 func TestEndsComeFirstAndNotTooManyAtOnce(t *testing.T) {

@@ -48,10 +48,10 @@ type parameter struct {
 	Value string `json:"value"`
 }
 
-// nameParameter tells later steps, and a plugin that is started again, which HTCJob a step has got.
+// nameParameter tells later steps, and a plugin that is started again, which object a step has got.
 const nameParameter = "name"
 
-// created reports whether the step has had an HTCJob.
+// created reports whether the step has had an object.
 func (r report) created() bool {
 	return r.Outputs != nil &&
 		slices.ContainsFunc(r.Outputs.Parameters, func(p parameter) bool { return p.Name == nameParameter && p.Value != "" })
@@ -67,9 +67,9 @@ func (r report) same(other report) bool {
 // stderrWithin is how long a failure waits for the end of its standard error; usually it takes 2 s.
 const stderrWithin = 30 * time.Second
 
-// reportOf says what has become of a step's HTCJob.
-func reportOf(job *v1alpha1.HTCJob, now time.Time) report {
-	s := job.Status
+// reportOf says what has become of a step's object.
+func reportOf(o *object, now time.Time) report {
+	s := o.Status
 	fetched := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionOutputFetched)
 	givenUp := fetched != nil && fetched.Status == metav1.ConditionFalse &&
 		(fetched.Reason == lifecycle.ReasonGivenUp || fetched.Reason == lifecycle.ReasonIncomplete)
@@ -77,7 +77,7 @@ func reportOf(job *v1alpha1.HTCJob, now time.Time) report {
 	switch s.Phase {
 	case v1alpha1.PhaseSucceeded:
 		switch {
-		case job.Spec.Result == "" || s.OutputFetched:
+		case !o.result || s.OutputFetched:
 			is.Phase = succeeded
 		case givenUp:
 			is.Phase, is.Message = failed, "it has succeeded, but there is no result: "+fetched.Message
@@ -90,20 +90,20 @@ func reportOf(job *v1alpha1.HTCJob, now time.Time) report {
 		}
 	}
 	if is.Message == "" {
-		is.Message = "HTCJob " + job.Name
+		is.Message = o.name + " " + o.Name
 	}
-	is.Outputs = outputsOf(job, is.Phase.over())
+	is.Outputs = outputsOf(o, is.Phase.over())
 	return is
 }
 
 // outputsOf returns the same parameters for every step that is over, whether it has succeeded or not: other steps may
 // refer to each of them.
-func outputsOf(job *v1alpha1.HTCJob, over bool) *outputs {
-	is := &outputs{Parameters: []parameter{{nameParameter, job.Name}}}
+func outputsOf(o *object, over bool) *outputs {
+	is := &outputs{Parameters: []parameter{{nameParameter, o.Name}}}
 	if !over {
 		return is
 	}
-	s := job.Status
+	s := o.Status
 	exitCode, result, stderr := "", "", ""
 	if s.ExitCode != nil {
 		exitCode = strconv.Itoa(int(*s.ExitCode))

@@ -54,7 +54,7 @@ func TestWhenAStepIsOver(t *testing.T) {
 		"one that was refused is":                                {ended(v1alpha1.PhaseFailed, 0, notSent), failed},
 		"one that somebody has removed from HTCondor has failed": {ended(v1alpha1.PhaseRemoved, time.Minute), failed},
 	} {
-		t.Run(what, func(t *testing.T) { require.Equal(t, c.want, reportOf(c.job, now).Phase) })
+		t.Run(what, func(t *testing.T) { require.Equal(t, c.want, reportOf(objectOf(c.job), now).Phase) })
 	}
 }
 
@@ -62,7 +62,7 @@ func TestAFailureHasOutputs(t *testing.T) {
 	job := ended(v1alpha1.PhaseFailed, time.Second, isFetched)
 	job.Status.Message, job.Status.Reason, job.Status.ExitCode = "7.0: exit code 3: no number", "JobsFailed", new(int32(3))
 	job.Status.Failures = []v1alpha1.Failure{{Stderr: "no number\n"}}
-	is := reportOf(job, now)
+	is := reportOf(objectOf(job), now)
 	require.Equal(t, "7.0: exit code 3: no number", is.Message)
 	require.Equal(t, "3", *is.Outputs.ExitCode)
 	require.Nil(t, is.Outputs.Result)
@@ -86,8 +86,33 @@ func TestOnlyAResultInJSONIsTheStepsResult(t *testing.T) {
 	for text, is := range map[string]bool{"3.14": true, `["a"]`: true, `"a"`: true, "a word": false, "1\n2": false, "": false} {
 		job := ended(v1alpha1.PhaseSucceeded, 0, asksForResult, isFetched)
 		job.Status.Result = &text
-		o := reportOf(job, now).Outputs
+		o := reportOf(objectOf(job), now).Outputs
 		require.Equal(t, is, o.Result != nil, text)
 		require.Equal(t, parameter{"result", text}, o.Parameters[len(o.Parameters)-1])
 	}
+}
+
+func TestAWorkflowsStepHasWhatItsNodesHaveDone(t *testing.T) {
+	flow := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Name: "w"}}
+	flow.Spec.Result = "stdout"
+	flow.Status = v1alpha1.HTCWorkflowStatus{
+		Phase: v1alpha1.PhaseSucceeded, Message: "3 nodes are done", ExitCode: new(int32(0)), Result: new("42"),
+	}
+	require.Equal(t, pending, reportOf(objectOf(flow), now).Phase, "its output is not here")
+	flow.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue}}
+	is := reportOf(objectOf(flow), now)
+	require.Equal(t, succeeded, is.Phase)
+	require.Equal(t, []string{"42", "0"}, []string{*is.Outputs.Result, *is.Outputs.ExitCode})
+
+	flow.Status = v1alpha1.HTCWorkflowStatus{
+		Phase: v1alpha1.PhaseFailed, Reason: "Failed", Message: "1 of 3 nodes failed", ExitCode: new(int32(4)),
+		Failures:       []v1alpha1.NodeFailure{{Node: "fit/job_1", Failure: v1alpha1.Failure{Stderr: "oh no"}}},
+		CompletionTime: &metav1.Time{Time: now.Add(-time.Hour)},
+	}
+	is = reportOf(objectOf(flow), now)
+	require.Equal(t, failed, is.Phase)
+	require.Equal(t, []parameter{
+		{"name", "w"}, {"phase", "Failed"}, {"reason", "Failed"}, {"message", "1 of 3 nodes failed"}, {"exitCode", "4"},
+		{"stderr", "oh no"}, {"result", ""},
+	}, is.Outputs.Parameters)
 }

@@ -9,7 +9,7 @@ import (
 // maxRequest is more than a template can have: Kubernetes stores no larger objects.
 const maxRequest = 4 << 20
 
-// Handler answers Argo's agent, which knows the token. Steps for HTCJobs get an empty result, which means that the
+// Handler answers Argo's agent, which knows the token. Steps for HTCJobs and HTCWorkflows get an empty result, which means that the
 // agent need not ask again.
 func Handler(token string) http.Handler {
 	mux := http.NewServeMux()
@@ -24,7 +24,7 @@ func Handler(token string) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if asked.Template.is() {
+		if asked.Template.kind() != nil {
 			_, _ = w.Write([]byte(`{"node":{}}`))
 			return
 		}

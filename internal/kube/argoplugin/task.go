@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,16 +19,14 @@ type workflow struct {
 	Over      map[string]bool // steps, by their ids
 }
 
-// task is a step that is to be an HTCJob.
+// task is a step that is to be an HTCJob or HTCWorkflow.
 type task struct {
+	kind     *kind
 	Node     string // the step's id, which is unique in its workflow
 	Template string // its template's name
 	Spec     map[string]any
 	Err      error // why there is no Spec
 }
-
-// pluginKey is the field of a template's plugin by which steps are for HTCJobs.
-const pluginKey = "htcjob"
 
 // template is the part of an Argo template that is read.
 type template struct {
@@ -37,21 +34,29 @@ type template struct {
 	Plugin map[string]json.RawMessage
 }
 
-// is reports whether a template is for this plugin.
-func (t template) is() bool { return t.Plugin[pluginKey] != nil }
+// kind returns what the template is for; nil: for another plugin.
+func (t template) kind() *kind {
+	for _, k := range kinds {
+		if t.Plugin[k.key] != nil {
+			return k
+		}
+	}
+	return nil
+}
 
-// task returns the template as a step. The spec may be a text, so that parameters can stand for numbers in it.
+// task returns the template, which is for this plugin, as a step. The spec may be a text, so that parameters can stand for
+// numbers in it.
 func (t template) task(node string) task {
-	is := task{Node: node, Template: t.Name}
-	text := []byte(t.Plugin[pluginKey])
+	is := task{kind: t.kind(), Node: node, Template: t.Name}
+	text := []byte(t.Plugin[is.kind.key])
 	var written string
 	if json.Unmarshal(text, &written) == nil {
 		text = []byte(written)
 	}
 	if err := yaml.UnmarshalStrict(text, &is.Spec); err != nil {
-		is.Err = fmt.Errorf("plugin.%s is no HTCJob's spec: %w", pluginKey, err)
+		is.Err = fmt.Errorf("plugin.%s is no %s's spec: %w", is.kind.key, is.kind.name, err)
 	} else if is.Spec == nil {
-		is.Err = errors.New("plugin." + pluginKey + " is empty; want an HTCJob's spec")
+		is.Err = fmt.Errorf("plugin.%s is empty; want an %s's spec", is.kind.key, is.kind.name)
 	}
 	return is
 }
@@ -59,9 +64,9 @@ func (t template) task(node string) task {
 // maxName leaves names short enough for labels.
 const maxName = 63
 
-// jobName depends on the step and on the start of its workflow alone, so that the HTCJob is found again after a
+// objectName depends on the step and on the start of its workflow alone, so that its object is found again after a
 // restart. No two steps share one.
-func jobName(w workflow, t task) string {
+func objectName(w workflow, t task) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s", w.UID, w.Started.Unix(), t.Node))
 	hash := hex.EncodeToString(sum[:5])
 	name := w.Name + "-" + strings.Map(inNames, strings.ToLower(t.Template))

@@ -16,7 +16,7 @@ func TestASpecIsAMappingOrAText(t *testing.T) {
 		`{"queue": 3}`: "", `"queue: 3\n"`: "", `"queue: [\n"`: "is no HTCJob's spec", `"a: 1\na: 2"`: "is no HTCJob's spec",
 		`[1]`: "is no HTCJob's spec", `"a word"`: "is no HTCJob's spec", `""`: "is empty", `null`: "is empty",
 	} {
-		is := template{Name: "simulate", Plugin: map[string]json.RawMessage{pluginKey: json.RawMessage(text)}}.task("a")
+		is := template{Name: "simulate", Plugin: map[string]json.RawMessage{jobKind.key: json.RawMessage(text)}}.task("a")
 		if says == "" {
 			require.NoError(t, is.Err, text)
 			require.EqualValues(t, 3, is.Spec["queue"], text)
@@ -35,6 +35,7 @@ func TestArgosAgentIsAnswered(t *testing.T) {
 		answer            string
 	}{
 		"a step for HTCJobs need not be asked about again": {"template.execute", "secret", `{"template": {"plugin": {"htcjob": {"script": {}}}}}`, 200, `{"node":{}}`},
+		"nor one for HTCWorkflows":                         {"template.execute", "secret", `{"template": {"plugin": {"htcworkflow": {"steps": []}}}}`, 200, `{"node":{}}`},
 		"another plugin's step is left to it":              {"template.execute", "secret", `{"template": {"plugin": {"slack": {}}}}`, 200, `{}`},
 		"nobody else is answered":                          {"template.execute", "wrong", `{}`, 403, "this is not Argo's token\n"},
 		"Argo learns what there is":                        {"workflow.preOperate", "secret", `{}`, 404, "404 page not found\n"},

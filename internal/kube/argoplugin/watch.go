@@ -14,16 +14,16 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// watch keeps the workflow's HTCJobs in a store, and calls tell when one of them, or the task set, has changed in a way
+// watch keeps the workflow's HTCJobs and HTCWorkflows in stores, and calls tell when one of them, or the task set, has changed in a way
 // that matters.
-func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, synced []cache.InformerSynced) {
+func (c cluster) watch(ctx context.Context, tell func()) (stores []cache.Store, synced []cache.InformerSynced) {
 	ours := labels.SelectorFromSet(labels.Set{workflowLabel: c.workflow}).String()
 	this := fields.OneTermEqualSelector("metadata.name", c.workflow).String()
 	sets := c.argo.Resource(taskSets).Namespace(c.namespace)
 	for _, w := range []struct {
 		example runtime.Object
 		from    *cache.ListWatch
-		kept    *cache.Store
+		kept    bool
 		matters func(before, after any) bool
 	}{
 		{&v1alpha1.HTCJob{}, &cache.ListWatch{
@@ -35,7 +35,17 @@ func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, sync
 				o.LabelSelector = ours
 				return c.jobs.Watch(ctx, o)
 			},
-		}, &jobs, func(before, after any) bool { return matters(before.(*v1alpha1.HTCJob), after.(*v1alpha1.HTCJob)) }},
+		}, true, matters},
+		{&v1alpha1.HTCWorkflow{}, &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				o.LabelSelector = ours
+				return c.workflows.List(ctx, o)
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				o.LabelSelector = ours
+				return c.workflows.Watch(ctx, o)
+			},
+		}, true, matters},
 		{&unstructured.Unstructured{}, &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				o.FieldSelector = this
@@ -45,7 +55,7 @@ func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, sync
 				o.FieldSelector = this
 				return sets.Watch(ctx, o)
 			},
-		}, nil, func(_, _ any) bool { return true }},
+		}, false, func(_, _ any) bool { return true }},
 	} {
 		store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
 			ListerWatcher: w.from, ObjectType: w.example,
@@ -59,18 +69,19 @@ func (c cluster) watch(ctx context.Context, tell func()) (jobs cache.Store, sync
 				},
 			},
 		})
-		if w.kept != nil {
-			*w.kept = store
+		if w.kept {
+			stores = append(stores, store)
 		}
 		synced = append(synced, informer.HasSynced)
 		go informer.RunWithContext(ctx)
 	}
-	return jobs, synced
+	return stores, synced
 }
 
-// matters reports whether a change of an HTCJob can change what Argo is told at once. How far it is, Argo hears
+// matters reports whether a change of an object can change what Argo is told at once. How far it is, Argo hears
 // regularly.
-func matters(before, after *v1alpha1.HTCJob) bool {
-	return before.Status.Phase != after.Status.Phase || before.Status.OutputFetched != after.Status.OutputFetched ||
-		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
+func matters(before, after any) bool {
+	was, is := objectOf(before), objectOf(after)
+	return was.Status.Phase != is.Status.Phase || was.Status.OutputFetched != is.Status.OutputFetched ||
+		(was.DeletionTimestamp == nil) != (is.DeletionTimestamp == nil)
 }

@@ -2,9 +2,8 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -280,15 +279,12 @@ func (c *Controller) gatherResult(s *lifecycle.Situation) {
 	if s.Result = s.KeptResult(); s.Result != nil || !s.HasResult() {
 		return
 	}
-	file := s.Job.Spec.Result
-	if file == "stdout" {
-		file = output.Stdout
-	}
 	a := output.Attempt{Namespace: s.Run.Namespace, Name: s.Run.Name, Number: s.Run.Attempt}
-	text, err := c.Output.Result(a, s.Run.All(), file, lifecycle.MaxResult)
-	if err == nil {
-		s.Result = &text
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	var err error
+	s.Result, err = reconciler.Result(s.Job.Spec.Result, s.Run.All(), func(proc int, file string) (*os.File, error) {
+		return c.Output.Open(a, proc, file)
+	})
+	if err != nil {
 		c.Log.Warn().Err(err).Str("job", s.Job.Namespace+"/"+s.Job.Name).Msg("the result cannot be read")
 	}
 }

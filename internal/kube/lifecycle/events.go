@@ -26,10 +26,7 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		}
 	case v1alpha1.PhaseRunning:
 		if s.awaitsOutput() {
-			return "FetchingOutput", fmt.Sprintf(
-				"%s succeeded; spec.completeAfterOutput waits for their output",
-				Plural(n.Succeeded, "job"),
-			)
+			return AwaitsOutput(Plural(n.Succeeded, "job"))
 		}
 		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
 	case v1alpha1.PhaseSuspended:

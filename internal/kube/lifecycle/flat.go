@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -24,23 +23,6 @@ func flatFields(status *v1alpha1.HTCJobStatus, s Situation) {
 		status.ExitCode = status.FailedWith()
 	}
 }
-
-// inASentence returns the message of the condition that matters most; without one, how far the jobs are.
-func inASentence(s Situation, status v1alpha1.HTCJobStatus, why *metav1.Condition) string {
-	if why != nil {
-		return why.Message
-	}
-	if _, message := phaseNews(s, status.Phase); message != "" {
-		return message
-	}
-	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted); c != nil {
-		return c.Message
-	}
-	return ""
-}
-
-// MaxResult is the most that status.result holds, in bytes.
-const MaxResult = 4096
 
 // HasResult reports whether everything is here that the jobs have left, so that spec.result can be read.
 func (s Situation) HasResult() bool {

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -128,47 +127,12 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
 		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
 	}
-	why := mattersMost(status)
-	status.Reason = ""
-	if why != nil {
-		status.Reason = why.Reason
+	_, far := phaseNews(s, status.Phase)
+	if kept { // how far it was is still said
+		far = status.Message
 	}
-	if why != nil || !kept {
-		status.Message = Shorten(inASentence(s, status, why), MaxNote)
-	}
+	status.Reason, status.Message = Summary(status.Phase, status.Conditions, far)
 	return status
-}
-
-// mattersMost returns the condition whose reason matters most in a list of HTCJobs, nil if none does.
-func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
-	of := func(kind string, as ...metav1.ConditionStatus) *metav1.Condition {
-		c := meta.FindStatusCondition(status.Conditions, kind)
-		if c == nil || !slices.Contains(as, c.Status) {
-			return nil
-		}
-		return c
-	}
-	if status.Phase.Terminal() {
-		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
-	}
-	stopping := of(v1alpha1.ConditionSuspended, metav1.ConditionFalse)
-	if stopping != nil && stopping.Reason != reasonStopping {
-		stopping = nil
-	}
-	return cmp.Or(
-		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue),
-		stopping,
-		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
-		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, metav1.ConditionUnknown),
-		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
-		of(
-			v1alpha1.ConditionFailureTarget,
-			metav1.ConditionTrue,
-		),
-		of(v1alpha1.ConditionSuccessCriteria, metav1.ConditionTrue),
-		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
-		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
-	)
 }
 
 // deletionKeeps reports whether the status from before the deletion stays: the deletion removes the jobs from HTCondor,
@@ -329,9 +293,6 @@ func endConditions(set setCondition, s Situation, phase v1alpha1.Phase) {
 	}
 }
 
-// reasonStopping is a reason of the condition Suspended while it is not yet True.
-const reasonStopping = "Stopping"
-
 const notEnded = "not every job has ended"
 
 // progressConditions sets the two conditions, present and true or absent, by which kstatus and tools built on it tell
@@ -367,11 +328,11 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 		is = metav1.ConditionTrue
 		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
 	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended:
-		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
+		reason, message = ReasonStopping, "the jobs are being removed from HTCondor"
 	case s.Job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
 	case s.suspends():
-		reason, message = reasonStopping, "the jobs are about to be removed from HTCondor"
+		reason, message = ReasonStopping, "the jobs are about to be removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return
 	}

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -134,6 +135,9 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 		}
 		return "", ""
 	case v1alpha1.PhaseRunning:
+		if s.awaitsOutput() {
+			return lifecycle.AwaitsOutput(lifecycle.Plural(int(n.Done), "node"))
+		}
 		if n.Running == 0 {
 			return "Running", fmt.Sprintf("%s done, and DAGMan sends the next", lifecycle.IsOrAre(int(n.Done), "node"))
 		}
@@ -208,10 +212,10 @@ func (s Situation) suspendedCondition(set setCondition, status *v1alpha1.HTCWork
 	case status.Phase == v1alpha1.PhaseSuspended:
 		is = metav1.ConditionTrue
 		reason, message = s.news(v1alpha1.PhaseSuspended)
-	case s.Workflow.Spec.Suspend && status.Phase.Terminal():
+	case s.Workflow.Spec.Suspend && s.over():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
-	case s.suspends() && !status.Phase.Terminal():
-		reason, message = "Stopping", "the jobs are being removed from HTCondor"
+	case s.suspends() && !s.over():
+		reason, message = lifecycle.ReasonStopping, "the jobs are being removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return
 	}
@@ -259,7 +263,7 @@ func (s Situation) outputCondition(set setCondition, v view) {
 		is, reason, message = metav1.ConditionFalse, "NotEnded", notEnded
 	case s.Unfetched:
 		is, reason, message = metav1.ConditionFalse, "Fetching", "the output of the nodes is being fetched"
-	case dag.Job.Fetched == ledger.GivenUp:
+	case slices.ContainsFunc(s.DAGs, DAG.givenUp):
 		is, reason, message = metav1.ConditionFalse, lifecycle.ReasonGivenUp, "the output could not be fetched: DAGMan's job has left the queue"
 	}
 	set(v1alpha1.ConditionOutputFetched, is, reason, message)

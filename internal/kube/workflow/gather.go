@@ -78,7 +78,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	s.Released = w.DeletionTimestamp != nil && known.Released == w.ResourceVersion
 	c.believe(&s, known.Agreed == w.UID)
 	s.Quota = c.QuotaOf(s.together(), s.demand)
-	return s, nil
+	return s, c.gatherResult(ctx, &s)
 }
 
 // believe drops a status that was edited by hand, except for its conditions, which are set again anyway. For agreed see

@@ -26,6 +26,7 @@ type Situation struct {
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
+	Result    *string            // what spec.result names; nil: there is none yet
 	Pushes    ledger.PushCounts  // of all DAGs
 	Quota     *lifecycle.Quota   // the word of a quota outside of htcd; nil: it is subject to none
 	Now       time.Time

@@ -42,6 +42,8 @@ func (s Situation) phase() v1alpha1.Phase {
 		return v1alpha1.PhaseSuspended
 	case dag == nil:
 		return v1alpha1.PhasePending
+	case s.awaitsOutput():
+		return v1alpha1.PhaseRunning
 	case s.over() && s.succeededAll():
 		return v1alpha1.PhaseSucceeded
 	case s.over() && dag.removed():
@@ -163,7 +165,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 		if v.blocker != nil {
 			kind := cmp.Or(v.blocker.Condition, v1alpha1.ConditionSubmitted)
 			set(kind, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-			status.Reason = reasonOf(status)
+			status.Reason, status.Message = lifecycle.Summary(status.Phase, status.Conditions, status.Message)
 		}
 		return status
 	}
@@ -175,7 +177,14 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	freshCondition(set, &status, v.fresh)
 	verdict, waits := s.matchable(&status, v)
 	lifecycle.MatchableCondition(set, &status.Conditions, waits, verdict)
-	status.Reason = reasonOf(status)
+	switch status.Phase {
+	case v1alpha1.PhaseSucceeded:
+		status.ExitCode, status.Result = new(int32(0)), s.Result
+	case v1alpha1.PhaseFailed:
+		status.ExitCode = cmp.Or(status.ExitCode, status.AsJobs().FailedWith())
+	}
+	_, far := s.news(status.Phase)
+	status.Reason, status.Message = lifecycle.Summary(status.Phase, status.Conditions, far)
 	return status
 }
 
@@ -299,28 +308,4 @@ func int32OrNil(n *int) *int32 {
 		return nil
 	}
 	return new(int32(*n))
-}
-
-// reasonOf returns the one reason of a status that matters most in a list.
-func reasonOf(status v1alpha1.HTCWorkflowStatus) string {
-	of := func(kind string, as metav1.ConditionStatus) string {
-		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == as {
-			return c.Reason
-		}
-		return ""
-	}
-	if status.Phase.Terminal() {
-		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
-	}
-	return cmp.Or(
-		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue),
-		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
-		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
-		of(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown),
-		of(v1alpha1.ConditionInputsReady, metav1.ConditionFalse),
-		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse),
-		of(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown),
-		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
-		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
-	)
 }
