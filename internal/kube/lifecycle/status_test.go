@@ -25,6 +25,7 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 		"one that is looked for": {v1alpha1.PhaseSubmitting, []metav1.Condition{is(v1alpha1.ConditionSubmitted, unknown, "AskingSchedd")}, "AskingSchedd"},
 		"one without a ticket":   {v1alpha1.PhasePending, []metav1.Condition{is(v1alpha1.ConditionSubmitted, no, "BadPassword"), is(v1alpha1.ConditionCredentials, no, "BadPassword"), away}, "BadPassword"},
 		"one without a schedd":   {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), away}, "Unreachable"},
+		"one without its inputs": {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionInputsReady, no, "SecretMissing")}, "SecretMissing"},
 		"one that runs":          {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionSuspended, no, "NotSuspended")}, ""},
 		"one on hold":            {v1alpha1.PhaseHeld, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionHeld, yes, "Held")}, "Held"},
 		"one that is suspended":  {v1alpha1.PhaseSuspended, []metav1.Condition{is(v1alpha1.ConditionSubmitted, no, "Suspended"), is(v1alpha1.ConditionSuspended, yes, "Suspended"), away}, "Suspended"},
@@ -32,11 +33,8 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 		"one that has failed":    {v1alpha1.PhaseFailed, []metav1.Condition{is(v1alpha1.ConditionStalled, yes, "ExitCode"), away}, "ExitCode"},
 		"one that has succeeded": {v1alpha1.PhaseSucceeded, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), away}, ""},
 	} {
-		why := mattersMost(v1alpha1.HTCJobStatus{Phase: c.phase, Conditions: c.conditions})
-		require.Equal(t, c.reason == "", why == nil, name)
-		if why != nil {
-			require.Equal(t, c.reason, why.Reason, name)
-		}
+		reason, _ := Summary(c.phase, c.conditions, "")
+		require.Equal(t, c.reason, reason, name)
 	}
 }
 
