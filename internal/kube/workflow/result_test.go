@@ -79,7 +79,9 @@ func TestAWorkflowsStatusHasASentence(t *testing.T) {
 	two, one := ledger.Counts{Succeeded: 2}, ledger.Counts{Succeeded: 1}
 	failed := newSituation(t).with(of(0, two), of(1, ledger.Counts{Failed: 1}), of(2, one))
 	failed.Failures = []ledger.Node{{
-		Proc: ledger.Proc{ExitCode: new(4), Message: "exit code 4"}, Step: 1, StepName: "b", Sequence: ledger.AllSequences,
+		Proc:     ledger.Proc{ExitCode: new(4), Message: "exit code 4"},
+		Place:    ledger.Place{Step: 1, Sequence: ledger.AllSequences},
+		StepName: "b",
 	}}
 	for name, c := range map[string]struct {
 		s    Situation
