@@ -33,7 +33,7 @@ type jobView struct {
 	More       int // failures that are not listed
 	Proc       *procView
 	Archive    string // where all output is, below the base
-	Script     string
+	Script     []fact // its parts
 	Sorry      []string
 }
 
@@ -123,7 +123,7 @@ func viewOfJob(r ref, f jobFacts, now time.Time) jobView {
 		Operations: operationsOf(r, job, job.Spec.Suspend, ended(job), int(s.Failed)),
 		Conditions: tell(
 			s.Conditions,
-		), Events: happened(f.events), Attempt: f.attempt, Script: job.Spec.Script.Source, Sorry: f.sorry,
+		), Events: happened(f.events), Attempt: f.attempt, Script: scriptOf(job.Spec.Script), Sorry: f.sorry,
 	}
 	v.Look = lookOfPhase(v.Phase)
 	v.Attempts = timelines(job, f.attempts, f.attempt, now)
@@ -149,6 +149,20 @@ func viewOfJob(r ref, f jobFacts, now time.Time) jobView {
 		v.Proc = procOf(r, f)
 	}
 	return v
+}
+
+// scriptOf lists what runs, in its order.
+func scriptOf(s v1alpha1.Script) []fact {
+	var all []fact
+	part := func(name string, p *v1alpha1.ScriptPart) {
+		if p != nil {
+			all = append(all, fact{name, p.Source})
+		}
+	}
+	part("Before the script", s.Before)
+	all = append(all, fact{"Script", s.Source})
+	part("After the script", s.After)
+	return all
 }
 
 // ended reports whether it has ended, and nothing else was asked for meanwhile.

@@ -56,8 +56,11 @@ func hostileJob() *v1alpha1.HTCJob {
 		},
 	}
 	job.Spec.Script = v1alpha1.Script{
-		Program: v1alpha1.Program{Image: hostile, Command: hostile, Source: hostile},
-		Queue:   new(int32(3)),
+		Program: v1alpha1.Program{
+			Image: hostile, Command: hostile, Source: hostile,
+			Before: &v1alpha1.ScriptPart{Source: hostile}, After: &v1alpha1.ScriptPart{Source: hostile},
+		},
+		Queue: new(int32(3)),
 	}
 	job.Status = v1alpha1.HTCJobStatus{
 		Phase:     v1alpha1.PhaseFailed,

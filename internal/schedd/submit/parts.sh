@@ -22,11 +22,13 @@ arguments() {
 		stays=0
 		show before
 		equipped run_before
-		if [ -n "$ended" ]; then
-			[ "$rc" -ne 0 ] || rc=143 # the script has not run
-			return
-		elif [ "$rc" -ne 0 ]; then
-			[ -z "$inside" ] || echo "htcd: script.before has ended with the return code $rc: the script was not run" >&2
+		[ -z "$ended" ] || [ "$rc" -ne 0 ] || rc=143 # the script has not run
+		if [ "$rc" -ne 0 ]; then
+			if [ -n "$ended" ]; then
+				interrupted
+			elif [ -n "$inside" ]; then
+				echo "htcd: script.before has ended with the return code $rc: the script was not run" >&2
+			fi
 			fail
 			return
 		fi
@@ -42,8 +44,17 @@ arguments() {
 	returned=$rc
 	show after
 	equipped run_after
-	[ "$returned $rc" = '0 0' ] || echo "htcd: the script has ended with the return code $returned, and script.after, which decides, with $rc" >&2
+	if [ -n "$ended" ]; then
+		interrupted
+	elif [ "$returned $rc" != '0 0' ]; then
+		echo "htcd: the script has ended with the return code $returned, and script.after, which decides, with $rc" >&2
+	fi
 	[ "$rc" != "$checkpoint" ] || fail
+}
+
+# interrupted says what ran when HTCondor asked the job to end.
+interrupted() {
+	echo "htcd: the job was asked to end while $part ran" >&2
 }
 
 # equipped runs a part with the variables.

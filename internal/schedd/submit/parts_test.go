@@ -105,10 +105,18 @@ func TestEachPartHasItsOwnCommandAndArgumentsAndTheJobsVariables(t *testing.T) {
 
 func TestAJobThatIsAskedToEndRunsNothingMore(t *testing.T) {
 	const asked = "trap 'echo asked; exit 7' TERM; echo started; while :; do sleep 0.01; done"
-	for name, change := range map[string]func(d *Description){
-		"the script":     func(d *Description) { d.Source = asked },
-		"script.before":  func(d *Description) { d.Before, d.Source = &Part{Source: asked}, "echo script" },
-		"with successes": func(d *Description) { d.Source, d.JobOptions.SuccessCodes = asked, []int{7} },
+	endsIn := func(part string) string { return "htcd: the job was asked to end while " + part + " ran\n" }
+	for name, c := range map[string]struct {
+		change func(d *Description)
+		code   int
+		says   string
+	}{
+		"the script":    {func(d *Description) { d.Source = asked }, 7, ""},
+		"script.before": {func(d *Description) { d.Before, d.Source = &Part{Source: asked}, "echo script" }, 7, endsIn("script.before")},
+		"with successes": {
+			func(d *Description) { d.Before, d.JobOptions.SuccessCodes = &Part{Source: asked}, []int{0, 7} }, 1, endsIn("script.before"),
+		},
+		"script.after": {func(d *Description) { d.Source, d.After.Source = "exit 3", asked }, 7, endsIn("script.after")},
 	} {
 		for shell, argv := range shellsOf(t, name) {
 			t.Run(name+" "+shell, func(t *testing.T) {
@@ -116,11 +124,14 @@ func TestAJobThatIsAskedToEndRunsNothingMore(t *testing.T) {
 				r := receive(t)
 				d := r.description("")
 				d.After = &Part{Source: "echo after"}
-				change(&d)
+				c.change(&d)
 				s := node(t, d, map[string]string{"apptainer": seeingApptainer, "curl": "", "sh": ""})
 				s.shell = argv
-				require.Equal(t, "asked\n", s.toldToEnd(t, 7))
+				require.Equal(t, "asked\n", s.toldToEnd(t, c.code))
 				require.Empty(t, r.events)
+				errs, err := os.ReadFile(filepath.Join(s.dir, "..", "stderr"))
+				require.NoError(t, err)
+				require.Equal(t, c.says, string(errs))
 			})
 		}
 	}

@@ -502,10 +502,15 @@ func TestWrapperThatIsToldToEndWhileTheContainerIsSetUpEndsTheScript(t *testing.
 	}
 }
 
-// toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then.
+// toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then. Its standard error is
+// beside its directory.
 func (s scratch) toldToEnd(t *testing.T, code int, environment ...string) string {
 	t.Helper()
 	cmd := s.command()
+	errs, err := os.Create(filepath.Join(s.dir, "..", "stderr"))
+	require.NoError(t, err)
+	defer errs.Close()
+	cmd.Stderr = errs
 	cmd.Env = append(cmd.Env, environment...)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
