@@ -412,6 +412,7 @@ type Program struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=65536
+	// +kubebuilder:validation:items:Pattern=`^[^\x00]*$`
 	Args []string `json:"args,omitempty"`
 
 	// Workdir is a directory of the container, such as /opt/model, in which the script starts. Inputs are, and outputs are expected, in the script's own
@@ -442,12 +443,18 @@ type ScriptPart struct {
 	// Command runs it, as the script's command runs the script; that one when absent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="the command must be one line without control characters: put more lines into source"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('[^ ]')",message="the command must not be blank: leave it out for that of the script"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x22\\\\x27]')",message="the command must not hold quotes: it is split into words at white space, and no shell looks at it; write what needs quotes into source"
 	Command string `json:"command,omitempty"`
 
 	// Source is its text, at most 64 KiB.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
+	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 65536",message="source must be at most 64 KiB of UTF-8: put more into the script, or into an input"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="source must not hold NUL characters: encode binary data, as base64 for example"
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="source must not be blank: write at least one command"
 	Source string `json:"source"`
 
 	// Args are its arguments, as those of the script; the job's number when absent.
@@ -455,5 +462,6 @@ type ScriptPart struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=65536
+	// +kubebuilder:validation:items:Pattern=`^[^\x00]*$`
 	Args []string `json:"args,omitempty"`
 }

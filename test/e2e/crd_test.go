@@ -43,6 +43,8 @@ func setOutputs(paths ...string) change {
 	return set("outputs", all)
 }
 
+func setPart(name string, part map[string]any) change { return set("script."+name, part) }
+
 func drop(path string) change {
 	return func(_ *testing.T, spec map[string]any) {
 		unstructured.RemoveNestedField(spec, strings.Split(path, ".")...)
@@ -382,6 +384,39 @@ var applied = map[string]struct {
 	"a source of one byte more in UTF-8": {
 		set("script.source", strings.Repeat("ü", 128<<10)+"x"),
 		"the script must be at most 256 KiB of UTF-8",
+	},
+	"an argument with a NUL": {
+		set("script.args", []any{"a\nb", "a\x00b"}),
+		`spec.script.args[1] in body should match '^[^\x00]*$'`,
+	},
+	"something before and after": {
+		both(
+			setPart("before", map[string]any{"command": "", "source": strings.Repeat("x", 64<<10), "args": []any{"", "a\nb"}}),
+			setPart("after", map[string]any{"command": "python3 -u", "source": "pass"}),
+		),
+		"",
+	},
+	"nothing before": {setPart("before", map[string]any{"source": " \n"}), "source must not be blank: write at least one command"},
+	"a NUL after":    {setPart("after", map[string]any{"source": "a\x00"}), "source must not hold NUL characters"},
+	"one byte more of UTF-8 after": {
+		setPart("after", map[string]any{"source": strings.Repeat("ü", 32<<10) + "x"}),
+		"source must be at most 64 KiB of UTF-8",
+	},
+	"an argument after with a NUL": {
+		setPart("after", map[string]any{"source": "true", "args": []any{"\x00"}}),
+		"spec.script.after.args[0] in body should match",
+	},
+	"a blank command before": {
+		setPart("before", map[string]any{"source": "true", "command": "  "}),
+		"the command must not be blank: leave it out",
+	},
+	"a command of two lines before": {
+		setPart("before", map[string]any{"source": "true", "command": "sh\nid"}),
+		"put more lines into source",
+	},
+	"a command with quotes after": {
+		setPart("after", map[string]any{"source": "true", "command": "sh -c 'id'"}),
+		"write what needs quotes into source",
 	},
 	"no htcopts":        {drop("htcopts"), ""},
 	"empty htcopts":     {set("htcopts", ""), ""},

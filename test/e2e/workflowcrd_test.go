@@ -318,7 +318,12 @@ var appliedWorkflows = map[string]struct {
 		stepWith("script.source", strings.Repeat("x", 256<<10+1)),
 		"spec.steps[0].job.script.source: Too long",
 	},
-	"a blank source":      {stepWith("script.source", " \n"), "the script must not be blank"},
+	"a blank source": {stepWith("script.source", " \n"), "the script must not be blank"},
+	"nothing after":  {stepWith("script.after", map[string]any{"source": "\t"}), "source must not be blank"},
+	"an argument with a NUL": {
+		stepWith("script.args", []any{"\x00"}),
+		"spec.steps[0].job.script.args[0] in body should match",
+	},
 	"resources of a step": {stepWith("resources", map[string]any{"memory": "2Gi"}), ""},
 	"as they can be written": {
 		stepWith("resources", map[string]any{"memory": int64(3000000000), "disk": "1e9", "cpus": int64(2)}),
