@@ -149,10 +149,7 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(o, !has(o.artifact) || self.exists_one(p, has(p.artifact) && p.artifact == o.artifact))",message="two outputs have the same artifact: the second would replace the first"
 	Outputs []Output `json:"outputs,omitempty"`
 
-	// Landing says where htcd get-output puts what the jobs bring back, below the directory that it is given. It may
-	// change at any time.
-	// +optional
-	Landing *Landing `json:"landing,omitempty"`
+	Handling `json:",inline"`
 
 	// Credentials are files from Secrets, such as a proxy or a token, that stay up
 	// to date while the jobs wait and run.
@@ -216,13 +213,6 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
 	Nodes *int32 `json:"nodes,omitempty"`
-
-	// Parallelism is how many of the jobs are in HTCondor's queue at a time, waiting for a slot, running, held or ended until
-	// their output is here; all when absent. It can be raised and lowered while they run: what runs goes on.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	Parallelism *int32 `json:"parallelism,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
 	// that were sent are removed. Set back to false, those that have not

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,6 +77,15 @@ func (j *HTCJob) RerunRefused() bool {
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume, s.KeepArtifacts = false, nil, nil, "", false
 	s.Handover, s.ManagedBy = Handover{}, ""
+	s.Steps = slices.Clone(s.Steps)
+	for i := range s.Steps {
+		s.Steps[i].Job.Landing = nil
+	}
+	if s.Finally != nil {
+		f := *s.Finally
+		f.Job.Landing = nil
+		s.Finally = &f
+	}
 	return s
 }
 

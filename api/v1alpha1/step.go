@@ -225,6 +225,8 @@ type StepJob struct {
 	// +kubebuilder:validation:MaxItems=20
 	Outputs []StepOutput `json:"outputs,omitempty"`
 
+	Handling `json:",inline"`
+
 	// Inputs are files that are in the script's directory before it starts. Each is there once for all jobs of
 	// the step. With jobRef.proc Same none can be brought: a workflow has no jobs that are numbered so.
 	// +optional

@@ -32,15 +32,22 @@ func (s Store) nodeRoot(a Attempt, node string) (*os.Root, error) {
 	return attempt.OpenRoot(node)
 }
 
-// ArchiveNode writes the output of a node to a tar stream, as Archive does: <number>/<path>. The comment of the first
-// header is the node. fs.ErrNotExist if there is no output of it.
-func (s Store) ArchiveNode(ctx context.Context, out *tar.Writer, a Attempt, node string, number int) error {
+// ArchiveNode writes the output of a node to a tar stream, as Archive does: <number>/<path>. The first header has these
+// records. fs.ErrNotExist if there is no output of it.
+func (s Store) ArchiveNode(
+	ctx context.Context,
+	out *tar.Writer,
+	a Attempt,
+	node string,
+	number int,
+	records map[string]string,
+) error {
 	root, err := s.nodeRoot(a, node)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	return archive(ctx, out, root, number, node)
+	return archive(ctx, out, root, number, records)
 }
 
 // NodeFiles calls fn for every regular file in the output of a node. fs.ErrNotExist if there is no output of it.

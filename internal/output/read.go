@@ -104,11 +104,11 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 		return err
 	}
 	defer root.Close()
-	return archive(ctx, out, root, proc, "")
+	return archive(ctx, out, root, proc, nil)
 }
 
-// archive writes a directory: <number>/<path>. The comment is part of the header of the directory itself.
-func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, comment string) error {
+// archive writes a directory: <number>/<path>. The records are part of the header of the directory itself.
+func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, records map[string]string) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
@@ -117,8 +117,8 @@ func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, co
 		switch {
 		case entry.IsDir():
 			header := &tar.Header{Typeflag: tar.TypeDir, Name: as + "/", Mode: 0o755}
-			if name == "." && comment != "" {
-				header.PAXRecords = map[string]string{"comment": comment}
+			if name == "." {
+				header.PAXRecords = records
 			}
 			return out.WriteHeader(header)
 		case !entry.Type().IsRegular():

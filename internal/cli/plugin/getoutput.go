@@ -39,8 +39,8 @@ Called again after it was interrupted, or while more jobs end, it copies what is
 appears when it is complete. DIR/.htcd-output lists what was put there, and for which HTCJob and attempt: with --force
 those files are brought again and replaced, and nothing else. A directory of another HTCJob or attempt is refused.
 
-Of an HTCWorkflow, DIR/STEP/JOBID has the files of a node, DIR/STEP/JOBID/NUMBER with forEach: of all nodes, or of those of --step and
---sequence. While it goes on, this is what htcd has fetched so far; htcd nodes shows where the other nodes stand.
+Of an HTCWorkflow, DIR/STEP/JOBID has the files of a node, DIR/STEP/JOBID/NUMBER with forEach, unless job.landing of its step gives
+them other places: of all nodes, or of those of --step and --sequence. While it goes on, this is what htcd has fetched so far; htcd nodes shows where the other nodes stand.
 
 With --list it copies nothing and prints the job, the size in bytes and the path of each file instead, and the first of what
 the jobs have written elsewhere (status.outputs), with the checksum of the file or of the artifact's manifest.
@@ -172,7 +172,7 @@ func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string,
 	fmt.Fprintf(w, "%s whose output is in %s now: %d%s\n", into.units(), into.root.Name(), into.came, already)
 	for i, clash := range into.clashes {
 		if i == mostReasons {
-			fmt.Fprintf(w, "%d more files are in the directories of their jobs' numbers\n", len(into.clashes)-i)
+			fmt.Fprintf(w, "%d more files are in the directories of their %s\n", len(into.clashes)-i, into.homes())
 			break
 		}
 		fmt.Fprintln(w, Plain(clash))
@@ -204,6 +204,14 @@ func (l *landing) units() string {
 		return "nodes"
 	}
 	return "jobs"
+}
+
+// homes is by what they have directories of their own.
+func (l *landing) homes() string {
+	if l.nodes {
+		return "nodes"
+	}
+	return "jobs' numbers"
 }
 
 // lacks says what is missing; empty: nothing.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
 // landing is the directory where an archive is unpacked. Nothing is written outside it, whatever the archive says: the
@@ -31,6 +33,7 @@ type landing struct {
 	clashes []string         // what was meant for a place that another job's file has
 	wrote   map[string]bool  // files that this command has put there for this attempt, by their path in root
 	placed  []landed         // of the job being unpacked
+	unit    unit             // that job, if places say where its files land
 	has     map[int]bool     // the jobs whose output is there
 
 	next        int // all jobs below are done
@@ -147,7 +150,7 @@ func (l *landing) name(proc int) string {
 
 // call takes the name of a node from the first entry of its files.
 func (l *landing) call(proc int, header *tar.Header) error {
-	name := filepath.FromSlash(header.PAXRecords["comment"])
+	name := filepath.FromSlash(header.PAXRecords[aggregate.RecordNode])
 	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
 		return fmt.Errorf("the archive has %q without the name of a node", header.Name)
 	}
@@ -166,6 +169,12 @@ func (l *landing) begin(proc int, first *tar.Header) (skip bool, err error) {
 		}
 	}
 	name := l.name(proc)
+	switch {
+	case l.places != nil && l.nodes:
+		l.unit = l.places.node(name, first)
+	case l.places != nil:
+		l.unit = l.places.job(proc)
+	}
 	_, err = l.root.Lstat(name)
 	switch {
 	case l.places != nil && l.whole(proc) && !l.force:

@@ -71,6 +71,7 @@ func (c *cluster) outputOfNodes(cmd *cobra.Command, name string, parameters url.
 		origin:   origin{HTCWorkflow: c.namespace + "/" + name, UID: string(w.UID)},
 		only:     -1,
 		nodes:    true,
+		places:   placesOfNodes(w),
 		terminal: terminalOf(cmd.ErrOrStderr()),
 	}
 	if dir == "" {

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"archive/tar"
 	"cmp"
 	"context"
 	"fmt"
@@ -13,13 +14,66 @@ import (
 
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// places says where the files of each job land; nil: in a directory called by its number.
+// places says where the files of each job land; nil: in a directory called by its number, or as its node is.
 type places struct {
 	spec    v1alpha1.Landing
 	items   []string
-	cluster string // the number of that of the newest attempt
+	cluster string                      // the number of that of the newest attempt
+	steps   map[string]v1alpha1.Landing // those that say where the files of their nodes land, by their names
+}
+
+// unit is a job or a node whose files land.
+type unit struct {
+	v1alpha1.Landing
+	field   string // that has said so
+	called  string // what it is called in messages
+	home    string // its directory if nothing is said
+	number  int
+	item    string // its variables
+	cluster string
+}
+
+// job is that of a number.
+func (p *places) job(proc int) unit {
+	number := strconv.Itoa(proc)
+	u := unit{Landing: p.spec, field: "spec.landing", called: "job " + number, home: number, number: proc, cluster: p.cluster}
+	if proc < len(p.items) {
+		u.item = p.items[proc]
+	}
+	return u
+}
+
+// node is the one of whose files this is the first header.
+func (p *places) node(name string, first *tar.Header) unit {
+	step, _, _ := strings.Cut(filepath.ToSlash(name), "/")
+	number, _ := strconv.Atoi(first.PAXRecords[aggregate.RecordNumber]) // else it is 0
+	return unit{
+		Landing: p.steps[step], field: "job.landing of the step " + step, called: "node " + filepath.ToSlash(name), home: name,
+		number: number, item: first.PAXRecords[aggregate.RecordVariables], cluster: first.PAXRecords[aggregate.RecordCluster],
+	}
+}
+
+// placesOfNodes reads job.landing of the steps; nil: there is none.
+func placesOfNodes(w *v1alpha1.HTCWorkflow) *places {
+	p := &places{steps: map[string]v1alpha1.Landing{}}
+	add := func(s v1alpha1.StepWork) {
+		if s.Job.Landing != nil {
+			p.steps[string(s.Name)] = *s.Job.Landing
+		}
+	}
+	for _, s := range w.Spec.Steps {
+		add(s.StepWork)
+	}
+	if f := w.Spec.Finally; f != nil {
+		add(*f)
+	}
+	if len(p.steps) == 0 {
+		return nil
+	}
+	return p
 }
 
 // placesOf reads spec.landing, and the items that it needs.
@@ -71,44 +125,44 @@ func (p *places) needItems() bool {
 	return false
 }
 
-// of returns where a file of a job lands, below the directory.
-func (p *places) of(proc int, file string) (string, error) {
-	item := ""
-	if proc < len(p.items) {
-		item = p.items[proc]
-	}
+// of returns where a file of a job or node lands, below the directory.
+func (u unit) of(file string) (string, error) {
 	var missing error
 	fill := func(text string) string {
-		filled, err := items.Fill(strings.ReplaceAll(text, "{{cluster}}", p.cluster), proc, item)
+		filled, err := items.Fill(strings.ReplaceAll(text, "{{cluster}}", u.cluster), u.number, u.item)
 		missing = cmp.Or(missing, err)
 		return filled
 	}
-	place, rest := p.place(filepath.ToSlash(file), fill)
-	to := fill(string(place))
+	place, rest := u.place(filepath.ToSlash(file), fill)
+	to := u.home
+	if place != "" {
+		to = fill(string(place))
+	}
 	if missing != nil {
-		return "", fmt.Errorf("spec.landing: %w", missing)
+		return "", fmt.Errorf("%s: %w", u.field, missing)
 	}
 	to = filepath.Join(filepath.FromSlash(to), filepath.FromSlash(rest))
 	if !filepath.IsLocal(to) || to == "." || strings.HasPrefix(to, ".htcd-") {
 		return "", fmt.Errorf(
-			"spec.landing: %q of job %d would be at %q: expected a place below the directory",
+			"%s: %q of %s would be at %q: expected a place below the directory",
+			u.field,
 			file,
-			proc,
+			u.called,
 			to,
 		)
 	}
 	return to, nil
 }
 
-// place returns the place of a file, and what of its path follows there.
-func (p *places) place(file string, fill func(string) string) (place v1alpha1.LandingPlace, rest string) {
-	for stream, to := range map[string]v1alpha1.LandingPlace{"_condor_stdout": p.spec.Stdout, "_condor_stderr": p.spec.Stderr} {
+// place returns the place of a file, empty for its directory if nothing is said, and what of its path follows there.
+func (u unit) place(file string, fill func(string) string) (place v1alpha1.LandingPlace, rest string) {
+	for stream, to := range map[string]v1alpha1.LandingPlace{"_condor_stdout": u.Stdout, "_condor_stderr": u.Stderr} {
 		if file == stream && to != "" {
 			return to, within(to, streams[stream])
 		}
 	}
 	longest := ""
-	for name, to := range p.spec.Files {
+	for name, to := range u.Files {
 		name = strings.TrimSuffix(fill(name), "/")
 		if below, is := strings.CutPrefix(file, name); is && len(name) > len(longest) {
 			switch {
@@ -122,7 +176,7 @@ func (p *places) place(file string, fill func(string) string) (place v1alpha1.La
 	if longest != "" {
 		return place, rest
 	}
-	return cmp.Or(p.spec.Directory, "{{proc}}"), streamName(file)
+	return u.Directory, streamName(file)
 }
 
 // within is the name of a file in a place that is a directory.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,21 +32,22 @@ func (l *landing) spread(proc int) error {
 	type move struct{ from, to string }
 	var moves []move
 	taken := map[string]string{}
+	u := l.unit
 	for _, p := range l.placed {
 		if p.dir {
 			continue
 		}
-		to, err := l.places.of(proc, p.path)
+		to, err := u.of(p.path)
 		if err != nil {
 			return err
 		}
 		if other := l.holder(to, proc, taken); other != "" {
 			l.clashes = append(
 				l.clashes,
-				fmt.Sprintf("%s of job %d is in %d/, as %s is %s: write {{proc}} or {{item.NAME}} in spec.landing",
-					p.path, proc, proc, to, other),
+				fmt.Sprintf("%s of %s is in %s/, as %s is %s: write {{proc}} or {{item.NAME}} in %s",
+					p.path, u.called, filepath.ToSlash(u.home), to, other, u.field),
 			)
-			to = filepath.Join(strconv.Itoa(proc), streamName(p.path))
+			to = filepath.Join(u.home, streamName(p.path))
 		}
 		owner, ours := l.owners[to]
 		if _, err := l.root.Lstat(to); !errors.Is(err, fs.ErrNotExist) && (err != nil || !ours || owner != proc) {
@@ -83,6 +85,9 @@ func (l *landing) holder(to string, proc int, taken map[string]string) string {
 		return "its " + file
 	}
 	if owner, is := l.owners[to]; is && owner != proc {
+		if l.nodes {
+			return "node " + cmp.Or(filepath.ToSlash(l.names[owner]), strconv.Itoa(owner)) + "'s"
+		}
 		return "job " + strconv.Itoa(owner) + "'s"
 	}
 	return ""

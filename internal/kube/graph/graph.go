@@ -34,7 +34,7 @@ type Step struct {
 	Each           int  // how many nodes it has, in each sequence or for all; 0: its table has not been read
 	AlwaysSucceeds bool
 	maxFailures    *intstr.IntOrString
-	MaxJobs        int    // of spec.throttle; 0: no limit
+	MaxJobs        int    // of job.parallelism or spec.throttle; 0: no limit
 	Category       string // of the steps that share MaxJobs; empty: it is the step's alone
 
 	loose      map[int]bool     // those of Needs that must only have ended
@@ -175,13 +175,26 @@ func (g *Graph) mark(number map[v1alpha1.StepName]int) error {
 		}
 		g.Steps[k].AlwaysSucceeds = true
 	}
+	return g.limit(number)
+}
+
+// limit sets how many jobs of each step may be in the queue.
+func (g *Graph) limit(number map[v1alpha1.StepName]int) error {
+	for i, s := range g.Steps {
+		if n := s.Job.Parallelism; n != nil {
+			g.Steps[i].MaxJobs = int(*n)
+		}
+	}
 	if g.spec.Throttle == nil {
 		return nil
 	}
 	for name, limit := range g.spec.Throttle.PerStep {
 		k, known := number[v1alpha1.StepName(name)]
-		if !known {
+		switch {
+		case !known:
 			return fmt.Errorf("spec.throttle.perStep: %w", g.unknown(v1alpha1.StepName(name)))
+		case g.Steps[k].MaxJobs > 0:
+			return fmt.Errorf("spec.throttle.perStep: the step %q has job.parallelism, which says the same: keep one of them", name)
 		}
 		g.Steps[k].MaxJobs = int(limit)
 	}

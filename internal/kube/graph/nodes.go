@@ -3,6 +3,7 @@ package graph
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // AllSequences is the Sequence of a node of a step that runs once for all sequences.
@@ -60,6 +61,29 @@ func (g *Graph) Nodes(level int, o Outcome) []Node {
 		b.add(i, AllSequences, nil)
 	}
 	return b.nodes
+}
+
+// Variables returns those of a node: of its item, of its sequence's if there are such, which the item's override, and jobid.
+func (g *Graph) Variables(n Node, sequences []string) string {
+	item := g.Item(n)
+	if n.Sequence != AllSequences && n.Sequence < len(sequences) {
+		item = besides(sequences[n.Sequence], item) + item
+	}
+	return item + "jobid=" + g.JobID(n) + "\n"
+}
+
+// besides returns the lines of variables that others do not override.
+func besides(lines, others string) string {
+	if others == "" {
+		return lines
+	}
+	var left strings.Builder
+	for line := range strings.Lines(lines) {
+		if name, _, _ := strings.Cut(line, "="); !strings.Contains("\n"+others, "\n"+name+"=") {
+			left.WriteString(line)
+		}
+	}
+	return left.String()
 }
 
 // FutileSteps returns which steps can no longer run: a step for all that they need has failed, or no sequence is left.

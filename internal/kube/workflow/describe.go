@@ -366,7 +366,7 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements = work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
 	job.Spec.Checkpoint = work.Checkpoint
-	job.Spec.Deadlines = work.Deadlines
+	job.Spec.Handling, job.Spec.Deadlines = work.Handling, work.Deadlines
 	job.Spec.Interactive, job.Spec.KeepOnFailure = w.Spec.Interactive || work.Interactive, work.KeepOnFailure
 	job.Spec.ActiveDeadlineSeconds = cmp.Or(work.ActiveDeadlineSeconds, w.Spec.ActiveDeadlineSeconds)
 	job.Spec.Inputs, job.Spec.Credentials = work.Inputs, work.Credentials
@@ -418,32 +418,15 @@ func tag(w *v1alpha1.HTCWorkflow, ordinal int) condor.Tag {
 
 // variables returns those of a node: its sequence's, and htcd's.
 func (p plannedDAG) variables(n graph.Node) string {
-	item := p.graph.Item(n)
-	if n.Sequence != graph.AllSequences && len(p.items) > 0 {
-		item = besides(p.items[n.Sequence], item) + item
+	step := p.graph.Steps[n.Step]
+	lines := p.graph.Variables(n, p.items)
+	if step.Final {
+		lines = p.ended + lines
 	}
-	if p.graph.Steps[n.Step].Final {
-		item = p.ended
-	}
-	lines := item + "jobid=" + p.graph.JobID(n) + "\n"
-	if step := p.graph.Steps[n.Step]; step.Push != nil && step.Indexed {
+	if step.Push != nil && step.Indexed {
 		lines += fmt.Sprintf("push_tag=%s-%d\n", tagOf(step.StepWork), n.Index)
 	}
 	return lines
-}
-
-// besides returns the lines of variables that others do not override.
-func besides(lines, others string) string {
-	if others == "" {
-		return lines
-	}
-	var left strings.Builder
-	for line := range strings.Lines(lines) {
-		if name, _, _ := strings.Cut(line, "="); !strings.Contains("\n"+others, "\n"+name+"=") {
-			left.WriteString(line)
-		}
-	}
-	return left.String()
 }
 
 // pulls returns the nodes that run in the same DAG that a node pulls from, for each of its pulls that is not from an

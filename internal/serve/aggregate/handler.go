@@ -27,6 +27,14 @@ const (
 	HeaderItem    = "Htcd-Item" // path-escaped
 )
 
+// Records of the first header of a node's files in an archive. All but the first are there only if its step says where they land.
+const (
+	RecordNode      = "comment" // STEP/JOBID, or STEP/JOBID/NUMBER
+	RecordVariables = "HTCD.variables"
+	RecordNumber    = "HTCD.number" // within forEach
+	RecordCluster   = "HTCD.cluster"
+)
+
 // NewHandler answers requests that are already authorised.
 func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strconv"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -20,8 +22,8 @@ import (
 func (r *Reader) NodeArchive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
 		out := tar.NewWriter(w)
-		err := c.each(ctx, q.Proc, func(number int, name string) error {
-			err := r.o.Nodes.ArchiveNode(ctx, out, c.at, name, number)
+		err := c.each(ctx, q.Proc, func(number int, name string, records map[string]string) error {
+			err := r.o.Nodes.ArchiveNode(ctx, out, c.at, name, number, records)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -38,7 +40,7 @@ func (r *Reader) NodeArchive(ctx context.Context, q aggregate.Query) (*aggregate
 func (r *Reader) NodeFiles(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
 		lines := json.NewEncoder(w)
-		return c.each(ctx, q.Proc, func(number int, name string) error {
+		return c.each(ctx, q.Proc, func(number int, name string, _ map[string]string) error {
 			err := r.o.Nodes.NodeFiles(ctx, c.at, name, func(path string, size int64) error {
 				return lines.Encode(aggregate.File{Job: number, Node: name, Path: path, Size: size})
 			})
@@ -81,7 +83,7 @@ func (r *Reader) keptNodes(
 	}
 	c := chosen{r, steps, dags.runs, q, output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: dags.attempt}}
 	count := 0
-	if err := c.each(ctx, 0, func(int, string) error { count++; return nil }); err != nil {
+	if err := c.each(ctx, 0, func(int, string, map[string]string) error { count++; return nil }); err != nil {
 		return nil, err
 	}
 	if count == 0 {
@@ -97,8 +99,35 @@ func objectOfWorkflow(w *v1alpha1.HTCWorkflow) object {
 	return object{w.Name, w.Status.Phase, w.Status.Conditions}
 }
 
+// fill gives the steps the items with which a DAG was sent, if it is said of their files where they land, and returns those
+// of the sequences.
+func (c chosen) fill(ctx context.Context, dag ledger.Run) (sequences []string, err error) {
+	if !slices.ContainsFunc(c.steps.Steps, func(s graph.Step) bool { return s.Job.Landing != nil }) {
+		return nil, nil
+	}
+	err = c.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		var tables map[string][]string
+		if tables, err = tx.Tables(dag.UID, dag.Attempt); err != nil {
+			return err
+		}
+		if len(tables) > 0 {
+			c.steps.Fill(tables)
+		}
+		sequences, err = tx.Items(dag.UID, dag.Attempt)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask the ledger: %w", err)
+	}
+	return sequences, nil
+}
+
 // each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one.
-func (c chosen) each(ctx context.Context, from int, fn func(number int, name string) error) error {
+func (c chosen) each(
+	ctx context.Context,
+	from int,
+	fn func(number int, name string, records map[string]string) error,
+) error {
 	var filter ledger.NodeFilter
 	if !c.q.AnySequence {
 		filter.Sequence = &c.q.Node.Sequence
@@ -117,12 +146,24 @@ func (c chosen) each(ctx context.Context, from int, fn func(number int, name str
 	first := 0 // the number of the first node of a DAG
 	for _, dag := range c.runs {
 		filter.From = max(0, from-first)
-		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
+		sequences, err := c.fill(ctx, dag)
+		if err != nil {
+			return err
+		}
+		err = c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
 			step, is := stepOf[n.StepName]
 			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
 				return nil
 			}
-			return fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}))
+			node := graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}
+			name := c.steps.Name(node)
+			records := map[string]string{aggregate.RecordNode: name}
+			if c.steps.Steps[step].Job.Landing != nil {
+				records[aggregate.RecordVariables] = c.steps.Variables(node, sequences)
+				records[aggregate.RecordNumber] = strconv.Itoa(n.Item)
+				records[aggregate.RecordCluster] = strconv.Itoa(n.Cluster)
+			}
+			return fn(first+n.Number, name, records)
 		})
 		if err != nil {
 			return err
