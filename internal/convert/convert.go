@@ -56,6 +56,7 @@ type converter struct {
 	listings map[string]listing
 	bundles  *bundler
 	refused  bool
+	dir      string                      // of a node with DIR, where condor_submit runs
 	counted  string                      // the field that says how many jobs there are
 	keys     map[*submitfile.Jobs]string // of the shape that all jobs of a queue statement have; empty: they differ
 

@@ -175,6 +175,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	for i, s := range flow.Steps {
 		works[i].retried(s.Nodes[0][0])
 	}
+	bounded(flow, works, &throttle)
 	spec, err := b.workflow(flow, works)
 	if err != nil {
 		return nil, err
@@ -236,6 +237,7 @@ func (b *dagBuild) finally(flow *dagsteps.Flow) (*work, *stepper, error) {
 	if w.Name == "" || slices.ContainsFunc(flow.Steps, func(s dagsteps.Step) bool { return s.Name == string(w.Name) }) {
 		w.Name = "finally"
 	}
+	w.apart(false)
 	return w, s, nil
 }
 
@@ -400,6 +402,11 @@ func (b *dagBuild) maxJobs(s dagfile.Statement, flow *dagsteps.Flow, works []*wo
 			}
 			return max(1, works[i].jobs/max(1, len(flow.Steps[i].Nodes[0])))
 		}, t)
+		if l.Words == "throttle.together" && slices.ContainsFunc(works, func(w *work) bool {
+			return w != nil && w.Job.Parallelism != nil
+		}) {
+			l.Words += ", and not what max_materialize and max_idle of its nodes say"
+		}
 		if worse(l.Verdict, worst.Verdict) {
 			worst = l
 		}

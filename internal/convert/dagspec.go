@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -52,6 +53,7 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 	if flow.Parents != nil {
 		for i, s := range flow.Steps {
 			works[i].Name = v1alpha1.StepName(s.Name)
+			works[i].apart(false)
 			spec.Steps = append(spec.Steps, v1alpha1.Step{StepWork: works[i].StepWork})
 		}
 		spec.Graph, err = b.listed(flow, works, bundles)
@@ -91,6 +93,7 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 				}
 			}
 		}
+		(&work{StepWork: step.StepWork}).apart(step.ForEach != nil)
 		spec.Steps = append(spec.Steps, step)
 	}
 	b.maps = append(b.maps, bundles.configMaps(b.name)...)
@@ -103,6 +106,41 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 		spec.Sequences = &v1alpha1.Sequences{Items: items}
 	}
 	return spec, nil
+}
+
+// apart has what is printed land in the directory of its node where the files of other nodes land beside it, and nothing else is said.
+func (w *work) apart(indexed bool) {
+	l := w.Job.Landing
+	if l == nil || l.Directory == "" {
+		return
+	}
+	home := v1alpha1.LandingPlace(w.Name) + "/{{item.jobid}}/"
+	if indexed {
+		home += "{{proc}}/"
+	}
+	l.Stdout, l.Stderr = cmp.Or(l.Stdout, home+"stdout"), cmp.Or(l.Stderr, home+"stderr")
+}
+
+// bounded says of all nodes of a step how many jobs are in the queue at a time, which its submit file says of each. A step has one limit:
+// what a category says of it stands, if that is not more.
+func bounded(flow *dagsteps.Flow, works []*work, t *v1alpha1.Throttle) {
+	for i, s := range flow.Steps {
+		job := &works[i].Job
+		if job.Parallelism == nil {
+			continue
+		}
+		n := min(int64(*job.Parallelism)*int64(len(slices.Concat(s.Nodes...))), maxParallelism)
+		if limit, is := t.PerStep[s.Name]; is {
+			t.PerStep[s.Name] = v1alpha1.StepLimit(min(int64(limit), n)) // #nosec G115 -- as bounded
+		}
+		if t.PerStep[s.Name] > 0 || slices.ContainsFunc(t.Together, func(l v1alpha1.SharedLimit) bool {
+			return slices.Contains(l.Steps, v1alpha1.StepName(s.Name))
+		}) {
+			job.Parallelism = nil
+			continue
+		}
+		job.Parallelism = new(int32(n)) // #nosec G115 -- as bounded
+	}
 }
 
 // retried adds what the DAG says of a node to what its submit file says: a job is tried as often as both together say.

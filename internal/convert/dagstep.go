@@ -86,6 +86,7 @@ func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here b
 	options := b.options
 	options.Name = b.name
 	s := &stepper{converter: newConverter(file, parsed, env, options), nodes: nodes}
+	s.dir = n.Dir
 	if n.Description != nil {
 		b.once(s)
 	}

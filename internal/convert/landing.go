@@ -34,6 +34,14 @@ func (l lands) in(place string) string {
 	return path.Join(l.dir, place)
 }
 
+// below is a directory as the directory has it in which the workflow is sent: that of a node with DIR is another one.
+func (c *converter) below(dir string) string {
+	if path.IsAbs(dir) || c.dir == "" {
+		return dir
+	}
+	return path.Join(c.dir, dir)
+}
+
 // remapsOf reads transfer_output_remaps: "NAME = PLACE; NAME = PLACE".
 func remapsOf(value string) []remap {
 	var all []remap
@@ -82,16 +90,16 @@ func (a *assembly) landing() {
 	said := slices.ContainsFunc(a.g.parts, func(p parts) bool {
 		return p.lands.dir != "" || p.lands.stdout != "" || p.lands.stderr != "" || len(p.files()) > 0
 	})
-	if a.c.counted == nodes || !said {
+	if !said {
 		return
 	}
 	l := &v1alpha1.Landing{
-		Directory: a.place("DIRECTORY", "{{proc}}", func(p parts) string { return path.Join(".", p.lands.dir) }),
-		Stdout:    a.place("STDOUT", "{{proc}}/stdout", func(p parts) string { return p.lands.in(p.lands.stdout) }),
-		Stderr:    a.place("STDERR", "{{proc}}/stderr", func(p parts) string { return p.lands.in(p.lands.stderr) }),
+		Directory: a.place("DIRECTORY", a.home(""), func(p parts) string { return path.Join(".", p.lands.dir) }),
+		Stdout:    a.place("STDOUT", a.home("/stdout"), func(p parts) string { return p.lands.in(p.lands.stdout) }),
+		Stderr:    a.place("STDERR", a.home("/stderr"), func(p parts) string { return p.lands.in(p.lands.stderr) }),
 	}
 	if a.g.shape.Joined {
-		l.Stderr = "{{proc}}/stderr"
+		l.Stderr = v1alpha1.LandingPlace(a.home("/stderr"))
 	}
 	a.spec.Landing = l
 	n := len(a.g.parts[0].files())
@@ -119,6 +127,15 @@ func (a *assembly) landing() {
 		}
 		l.Files[from] = to
 	}
+}
+
+// home is a file in a job's own directory, or of a node nothing: it is there by itself. Where what is printed has no other place, it is
+// not among the files of all jobs.
+func (a *assembly) home(file string) string {
+	if a.c.counted == nodes {
+		return ""
+	}
+	return "{{proc}}" + file
 }
 
 // place is one that get-output can have, or otherwise this one.
@@ -149,8 +166,8 @@ func stream(v *view, value string, by *submitfile.Statement) {
 			v.shape.Joined = true
 		}
 	}
-	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil && v.c.counted != nodes &&
-		local(lands{dir: dir}.in(value)) {
+	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil &&
+		local(lands{dir: v.c.below(dir)}.in(value)) {
 		v.say(by, Taken, "htcd logs shows it, too", "", "spec.landing")
 		return
 	}
@@ -158,7 +175,11 @@ func stream(v *view, value string, by *submitfile.Statement) {
 	if lower := strings.ToLower(by.Name); (lower == "error" || lower == "stderr") && !v.shape.Joined {
 		name = "stderr"
 	}
-	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as DIR/N/"+name+", for N the job's number", "", "")
+	where := "DIR/N/" + name + ", for N the job's number"
+	if v.c.counted == nodes {
+		where = "DIR/STEP/JOBID/" + name
+	}
+	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as "+where, "", "")
 }
 
 func remaps(v *view, value string, by *submitfile.Statement) {
@@ -167,7 +188,7 @@ func remaps(v *view, value string, by *submitfile.Statement) {
 		case urlRE.MatchString(r.to):
 			v.say(by, Cannot, "outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)", "")
 			return
-		case v.c.counted == nodes || !local(r.to):
+		case !local(r.to):
 			v.say(by, Taken, "htcd get-output DIR has "+r.from+" in the directory of its job", "", "")
 			return
 		}

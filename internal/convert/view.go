@@ -153,11 +153,12 @@ func (v *view) parts() parts {
 		p.words = words
 	}
 	p.env = v.environment()
+	v.job = job.With(map[string]string{"cluster": clusterPlace})
 	lands := v.lands()
 	v.job = job
 	dir, by := v.value("initialdir", "initial_dir", "job_iwd")
 	v.say(by, Taken, "files of this machine are found there, and get-output puts files there, below its directory", "", "")
-	lands.dir = dir
+	lands.dir = v.c.below(dir)
 	p.lands = lands
 	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
