@@ -460,6 +460,23 @@ var appliedWorkflows = map[string]struct {
 		),
 		"",
 	},
+	"a limit in the step": {onStep("parallelism", int64(2)), ""},
+	"a limit in the step and in throttle": {
+		func(t *testing.T, spec map[string]any) {
+			onStep("parallelism", int64(2))(t, spec)
+			spec["throttle"] = map[string]any{"perStep": map[string]any{"a": int64(2)}}
+		},
+		"spec.throttle: Invalid value: throttle.perStep of a step and its job.parallelism say the same: keep one of them",
+	},
+	"a limit of none in the step": {onStep("parallelism", int64(0)), "spec.steps[0].job.parallelism"},
+	"places for files": {
+		onStep("landing", map[string]any{"stdout": "logs/{{item.jobid}}.out", "files": map[string]any{"a": "b/"}}),
+		"",
+	},
+	"a place for files that leads up": {
+		onStep("landing", map[string]any{"directory": "../x"}),
+		"the place must be a relative path without .. and control characters",
+	},
 	"a throttle of none": {
 		set("throttle", map[string]any{"perStep": map[string]any{"a": int64(0)}}),
 		"spec.throttle.perStep.a",
@@ -551,6 +568,21 @@ func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {
 		require.NoError(t, err)
 		_, err = w.patch(string(text))
 		require.ErrorContains(t, err, refusal)
+		for field, edit := range map[string]any{"landing": map[string]any{"directory": "."}, "parallelism": 2} {
+			steps := []map[string]any{aStep("a"), aStep("b")}
+			steps[1]["job"].(map[string]any)[field] = edit
+			text, err := json.Marshal(map[string]any{"spec": map[string]any{"steps": steps}})
+			require.NoError(t, err)
+			if _, err = w.patch(string(text)); field != "landing" {
+				require.ErrorContains(t, err, refusal, "%s: %s", phase, text)
+				continue
+			}
+			require.NoError(t, err, "where files land is not sent")
+			text, err = json.Marshal(map[string]any{"spec": map[string]any{"steps": []map[string]any{aStep("a"), aStep("b")}}})
+			require.NoError(t, err)
+			_, err = w.patch(string(text))
+			require.NoError(t, err)
+		}
 		_, err = w.patch(
 			`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"result":"stdout","completeAfterOutput":true}}`,
 		)

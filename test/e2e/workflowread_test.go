@@ -27,7 +27,9 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
     job: {script: {image: centos, command: bash, source: "echo after"}}
   - name: both
     pairing: All
-    job: {script: {image: centos, command: bash, source: "echo both"}}
+    job:
+      script: {image: centos, command: bash, source: "echo both; echo 7 > count"}
+      landing: {stdout: "logs/{{item.jobid}}.{{proc}}", files: {count: ./}}
 `)
 	htcd := func(args ...string) string {
 		out, err := f.Lab.Run(t.Context(), "htcd", append(args, "-n", f.Namespace)...)
@@ -100,7 +102,8 @@ func getsOutput(f *flow, htcd func(...string) string) {
 	htcd("get-output", "htcworkflow/read", dir, "--step=first")
 	htcd("get-output", "read", dir)
 	for file, text := range map[string]string{
-		"first/run-0/0/stdout": "run-0 part 0\n", "first/run-1/1/stderr": "oops\n", "second/run-0/stdout": "after\n", "both/all/stdout": "both\n",
+		"first/run-0/0/stdout": "run-0 part 0\n", "first/run-1/1/stderr": "oops\n", "second/run-0/stdout": "after\n", "logs/all.0": "both\n",
+		"count": "7\n",
 	} {
 		read, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)

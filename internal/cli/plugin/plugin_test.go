@@ -32,7 +32,13 @@ func archived(t *testing.T, entries ...string) []byte {
 		case strings.HasSuffix(entries[i], "/"):
 			header.Typeflag, header.Size = tar.TypeDir, 0
 			if name, is := strings.CutPrefix(entries[i+1], "# "); is && name != "" {
-				header.PAXRecords = map[string]string{"comment": name}
+				of := strings.Split(name, "|") // with the variables, the number and the cluster
+				header.PAXRecords = map[string]string{aggregate.RecordNode: of[0]}
+				if len(of) == 4 {
+					header.PAXRecords[aggregate.RecordVariables] = of[1]
+					header.PAXRecords[aggregate.RecordNumber] = of[2]
+					header.PAXRecords[aggregate.RecordCluster] = of[3]
+				}
 			}
 		case strings.HasPrefix(entries[i+1], "-> "):
 			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, entries[i+1][3:], 0

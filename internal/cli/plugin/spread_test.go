@@ -91,6 +91,50 @@ func TestTwoFilesOfOnePlaceAreBothKept(t *testing.T) {
 	require.Equal(t, 1, l.there)
 }
 
+func TestFilesOfNodesLandWhereTheirStepsSay(t *testing.T) {
+	w := &v1alpha1.HTCWorkflow{Spec: v1alpha1.HTCWorkflowSpec{
+		Steps: []v1alpha1.Step{
+			{StepWork: v1alpha1.StepWork{Name: "sim", Job: v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{
+				Directory: "{{item.jobid}}", Stdout: "logs/{{item.TOWN}}.{{proc}}.{{cluster}}",
+			}}}}},
+			{StepWork: v1alpha1.StepWork{Name: "fit"}},
+		},
+		Finally: &v1alpha1.StepWork{Name: "end", Job: v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{Directory: "."}}}},
+	}}
+	nodes := func(l *landing) { l.nodes, l.jobs, l.places = true, 4, placesOfNodes(w) }
+	archive := archived(
+		t,
+		"1/", "# sim/job_0/1|TOWN=bree\njobid=job_0\n|1|7", "1/_condor_stdout", "out", "1/x", "1",
+		"2/", "# sim/job_0/2|TOWN=arno\njobid=job_0\n|2|8", "2/_condor_stdout", "two", "2/x", "2",
+		"5/", "# fit/job_0", "5/_condor_stdout", "fit", "5/a/b", "b",
+		"6/", "# end/all|jobid=all\n|0|9", "6/y", "y",
+	)
+	want := map[string]string{
+		"job_0/x": "1", "logs/bree.1.7": "out", "sim/job_0/2/x": "2", "logs/arno.2.8": "two",
+		"fit/job_0/stdout": "fit", "fit/job_0/a/b": "b", "y": "y",
+	}
+	dir := t.TempDir()
+	l, err := land(t, dir, archive, nodes)
+	require.NoError(t, err)
+	require.Equal(t, want, tree(t, dir))
+	require.Equal(t, []string{
+		"x of node sim/job_0/2 is in sim/job_0/2/, as job_0/x is node sim/job_0/1's: write {{proc}} or {{item.NAME}} in job.landing of the step sim",
+	}, l.clashes)
+	require.Empty(t, l.lacks())
+	l, err = land(t, dir, archive, nodes)
+	require.NoError(t, err)
+	require.Equal(t, 4, l.there, "what is there is not brought again")
+	require.Equal(t, want, tree(t, dir))
+
+	_, err = land(t, dir, archived(t, "1/", "# sim/job_1/1|jobid=../up\n|1|7", "1/x", "x"), nodes)
+	require.ErrorContains(t, err, "expected a place below")
+	_, err = land(t, dir, archived(t, "8/", "# sim/job_1/8|jobid=job_1\n|8|7", "8/_condor_stdout", "x"), nodes)
+	require.ErrorContains(t, err, "job.landing of the step sim: ")
+	require.Equal(t, want, tree(t, dir))
+	w.Spec.Steps[0].Job.Landing, w.Spec.Finally.Job.Landing = nil, nil
+	require.Nil(t, placesOfNodes(w))
+}
+
 func TestNothingLandsOutsideOrOnWhatIsThere(t *testing.T) {
 	outside := t.TempDir()
 	for name, c := range map[string]struct {

@@ -86,22 +86,31 @@ func together(names ...name) spec {
 func TestAMistakeInTheStepsIsNamed(t *testing.T) {
 	throttled := steps(step("a"))
 	throttled.Throttle = &v1alpha1.Throttle{PerStep: map[string]v1alpha1.StepLimit{"b": 1}}
+	bounded := func(t *v1alpha1.Throttle) spec {
+		s := steps(step("a"))
+		s.Steps[0].Job.Parallelism, s.Throttle = new(int32(3)), t
+		return s
+	}
 	lenient := steps(step("a"), step("b"))
 	lenient.AlwaysSucceed = []name{"a", "c"}
 	for what, c := range map[string]struct {
 		spec  spec
 		words string
 	}{
-		"an unknown step":                  {steps(step("a"), step("b", needs("x"))), `spec.steps[1].needs: there is no step "x": the steps are a, b`},
-		"a step that needs itself":         {steps(step("a", needs("a"))), `spec.steps[0].needs: the step "a" needs itself`},
-		"two steps of one name":            {steps(step("a"), step("a")), `spec.steps[1]: there are two steps "a": give each a name of its own`},
-		"a step that needs finally":        {finally(steps(step("a", needs("f"))), v1alpha1.StepWork{Name: "f"}), `spec.steps[0].needs: "f" is spec.finally, which runs when everything else has ended`},
-		"finally with the name of a step":  {finally(steps(step("a")), v1alpha1.StepWork{Name: "a"}), `spec.finally: there is a step "a" already: give it another name`},
-		"a cycle":                          {steps(step("a"), step("b", needs("d", "a")), step("c"), step("d")), "spec.steps: no step of a cycle could ever run: b needs d, d needs c, c needs b"},
-		"a step behind a cycle":            {steps(step("x", needs("b")), step("a", needs("b")), step("b")), "spec.steps: no step of a cycle could ever run: b needs a, a needs b"},
-		"an unknown step in throttle":      {throttled, `spec.throttle.perStep: there is no step "b": the steps are a`},
-		"an unknown step in together":      {together("a", "b"), `spec.throttle.together[0]: there is no step "b": the steps are a`},
-		"two limits of a step":             {together("a", "a"), `spec.throttle.together[0]: the step "a" has a limit already, and DAGMan knows one for each: leave it out here or there`},
+		"an unknown step":                 {steps(step("a"), step("b", needs("x"))), `spec.steps[1].needs: there is no step "x": the steps are a, b`},
+		"a step that needs itself":        {steps(step("a", needs("a"))), `spec.steps[0].needs: the step "a" needs itself`},
+		"two steps of one name":           {steps(step("a"), step("a")), `spec.steps[1]: there are two steps "a": give each a name of its own`},
+		"a step that needs finally":       {finally(steps(step("a", needs("f"))), v1alpha1.StepWork{Name: "f"}), `spec.steps[0].needs: "f" is spec.finally, which runs when everything else has ended`},
+		"finally with the name of a step": {finally(steps(step("a")), v1alpha1.StepWork{Name: "a"}), `spec.finally: there is a step "a" already: give it another name`},
+		"a cycle":                         {steps(step("a"), step("b", needs("d", "a")), step("c"), step("d")), "spec.steps: no step of a cycle could ever run: b needs d, d needs c, c needs b"},
+		"a step behind a cycle":           {steps(step("x", needs("b")), step("a", needs("b")), step("b")), "spec.steps: no step of a cycle could ever run: b needs a, a needs b"},
+		"an unknown step in throttle":     {throttled, `spec.throttle.perStep: there is no step "b": the steps are a`},
+		"an unknown step in together":     {together("a", "b"), `spec.throttle.together[0]: there is no step "b": the steps are a`},
+		"two limits of a step":            {together("a", "a"), `spec.throttle.together[0]: the step "a" has a limit already, and DAGMan knows one for each: leave it out here or there`},
+		"a limit beside parallelism": {bounded(&v1alpha1.Throttle{PerStep: map[string]v1alpha1.StepLimit{"a": 1}}),
+			`spec.throttle.perStep: the step "a" has job.parallelism, which says the same: keep one of them`},
+		"a shared limit beside parallelism": {bounded(&v1alpha1.Throttle{Together: []v1alpha1.SharedLimit{{Steps: []name{"a"}, MaxJobs: 1}}}),
+			`spec.throttle.together[0]: the step "a" has a limit already, and DAGMan knows one for each: leave it out here or there`},
 		"an unknown step in alwaysSucceed": {lenient, `spec.alwaysSucceed[1]: there is no step "c": the steps are a, b`},
 		"a pull from an unknown step":      {steps(step("a", pulls("x", "f"))), `spec.steps[0].pull[0]: there is no step "x": the steps are a`},
 		"a pull from a step after":         {steps(step("a", pulls("b", "f")), step("b")), `spec.steps[0].pull[0]: the step "b" does not come before "a": name it in needs`},
@@ -125,6 +134,9 @@ func TestWhatTheSpecSaysOfAStepStandsAtIt(t *testing.T) {
 	require.Len(t, g.Steps, 4)
 	require.Equal(t, 20, g.Steps[1].MaxJobs)
 	require.Zero(t, g.Steps[0].MaxJobs)
+	s.Throttle = nil
+	s.Steps[1].Job.Parallelism = new(int32(20))
+	require.Equal(t, g.Steps[1].MaxJobs, made(t, s).Steps[1].MaxJobs, "job.parallelism means the same")
 	require.True(t, g.Steps[1].AlwaysSucceeds && g.Steps[3].AlwaysSucceeds)
 	require.False(t, g.Steps[0].AlwaysSucceeds || g.Steps[2].AlwaysSucceeds)
 	require.Equal(t, []int{0}, g.Steps[1].Needs)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
@@ -73,4 +74,39 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 	require.Equal(t, aggregate.File{Job: 4, Node: "plot/all", Path: "x", Size: 5}, f)
 	_, err = w.NodeFiles(t.Context(), ofNodes("none", 0, 0, all))
 	require.ErrorContains(t, err, `has no step "none"`)
+}
+
+func TestAnArchiveHasTheVariablesOfNodesWhoseStepsSayWhereTheirFilesLand(t *testing.T) {
+	w := newWorkflow(t)
+	flow, _, err := w.o.Workflows(t.Context(), "ns", "scan")
+	require.NoError(t, err)
+	flow.Spec.Steps[0].Job.Landing = &v1alpha1.Landing{Directory: "{{item.A}}"}
+	w.sentFirst()
+	w.write(func(tx *ledger.Tx) error {
+		return errors.Join(
+			tx.SetItems("f", 1, ledger.PackItems([]string{"A=1\nB=2\n", "A=3\n"})),
+			tx.SetTables("f", 1, map[string]ledger.Items{"fit": ledger.PackItems([]string{"C=4\n", "B=5\n"})}),
+		)
+	})
+	w.changed(1, 1, func(n *ledger.Node) { n.Cluster = 70 })
+	w.sentDAG(2, []ledger.Step{{Number: 1, Name: "plot"}}, ledger.Place{Step: 1, Sequence: ledger.AllSequences})
+	dir, err := w.o.Nodes.AttemptDir(output.Attempt{Namespace: "ns", Name: "scan", Number: 1})
+	require.NoError(t, err)
+	for _, node := range []string{"fit/job_0/1", "fit/job_1/0", "plot/all"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, node), 0o700))
+	}
+	answer, err := w.NodeArchive(t.Context(), ofNodes("", 0, 0, func(q *aggregate.Query) { q.AllProcs, q.AnySequence = true, true }))
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, answer.Write(t.Context(), &b))
+	archive := tar.NewReader(&b)
+	for _, want := range []map[string]string{
+		{"comment": "fit/job_0/1", "HTCD.variables": "A=1\nB=5\njobid=job_0\n", "HTCD.number": "1", "HTCD.cluster": "70"},
+		{"comment": "fit/job_1/0", "HTCD.variables": "A=3\nC=4\njobid=job_1\n", "HTCD.number": "0", "HTCD.cluster": "0"},
+		{"comment": "plot/all"},
+	} {
+		header, err := archive.Next()
+		require.NoError(t, err)
+		require.Equal(t, want, header.PAXRecords)
+	}
 }
