@@ -2,8 +2,8 @@ package v1alpha1
 
 // Handling is what an HTCJob and a step have alike beside what their jobs are: where files go, and how many are sent at a time.
 type Handling struct {
-	// Landing says where htcd get-output puts what the jobs bring back, below the directory that it is given. It may
-	// change at any time.
+	// Landing says where htcd get-output puts what the jobs bring back, below the directory that it is given. A change
+	// begins no attempt.
 	// +optional
 	Landing *Landing `json:"landing,omitempty"`
 

@@ -59,6 +59,7 @@ type HTCWorkflowList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.graph) || !has(self.sequences) && self.steps.all(s, !has(s.forEach) && !has(s.pairing))",fieldPath=".graph",message="graph says which jobs the steps have, and which come before which: leave out sequences, and forEach and pairing of the steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.sequences) || !has(self.sequences.completions) || !has(self.failurePolicy) || self.failurePolicy != 'Abort'",fieldPath=".failurePolicy",message="Abort ends everything at the first failure, and sequences.completions goes on after failures: keep one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.throttle) || !has(self.throttle.perStep) || self.steps.all(s, !has(s.job.parallelism) || !(s.name in self.throttle.perStep))",fieldPath=".throttle",message="throttle.perStep of a step and its job.parallelism say the same: keep one of them"
 // +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCWorkflow"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
