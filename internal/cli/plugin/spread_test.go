@@ -126,7 +126,7 @@ func TestFilesOfNodesLandWhereTheirStepsSay(t *testing.T) {
 	require.Equal(t, 4, l.there, "what is there is not brought again")
 	require.Equal(t, want, tree(t, dir))
 
-	_, err = land(t, dir, archived(t, "1/", "# sim/job_1/1|jobid=../up\n|1|7", "1/x", "x"), nodes)
+	_, err = land(t, dir, archived(t, "9/", "# sim/job_1/9|jobid=../up\n|9|7", "9/x", "x"), nodes)
 	require.ErrorContains(t, err, "expected a place below")
 	_, err = land(t, dir, archived(t, "8/", "# sim/job_1/8|jobid=job_1\n|8|7", "8/_condor_stdout", "x"), nodes)
 	require.ErrorContains(t, err, "job.landing of the step sim: ")
