@@ -23,7 +23,7 @@ func checkpointCode(v *view, value string, by *submitfile.Statement) {
 	c := v1alpha1.Checkpoint{ExitCode: int32(code)}
 	files, from := v.value("transfer_checkpoint_files")
 	if from == nil { // HTCondor takes what the job brings back
-		files, from = v.value("transfer_output_files", "transferoutputfiles")
+		files, from = v.value("transfer_output_files")
 	}
 	if from == nil || len(commas(files)) == 0 {
 		v.say(by, Cannot, "a checkpoint has names", "transfer_checkpoint_files = FILE, FILE beside it", "")

@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,16 +36,55 @@ var aliases = map[string]string{
 	"stdout":      "output",
 	"stderr":      "error",
 	"initial_dir": "initialdir", "job_iwd": "initialdir",
-	"cmd":                "executable",
-	"transferinputfiles": "transfer_input_files", "transfer_input": "transfer_input_files",
+	"cmd":                  "executable",
+	"transferinputfiles":   "transfer_input_files",
 	"transferoutputfiles":  "transfer_output_files",
 	"materialize_max_idle": "max_idle",
 	"jobuniverse":          "universe",
 	"useoauthservices":     "use_oauth_services",
 	"use_scitoken":         "use_scitokens",
-	"transferoutput":       "transfer_output",
-	"project_name":         "batch_project",
+	// Attributes of the job.
+	"acctgroupuser": "accounting_group_user", "dagmannodeslog": "dagman_log", "gpusmaxcapability": "gpus_maximum_capability",
+	"gpusmincapability": "gpus_minimum_capability", "gpusminmemory": "gpus_minimum_memory",
+	"gpusminruntime": "gpus_minimum_runtime", "isnoopjob": "noop_job", "iwd": "initialdir", "jobbatchid": "batch_id",
+	"jobdescription": "description", "jobmaterializelimit": "max_materialize", "jobmaterializemaxidle": "max_idle",
+	"jobmaxretries": "max_retries", "jobnotification": "notification", "jobprio": "priority", "jobsetname": "jobset",
+	"jobstarterdebug": "starter_debug", "jobstarterlog": "starter_log", "jobsuccessexitcode": "success_exit_code",
+	"lastmatchlistlength": "match_list_length", "leavejobinqueue": "leave_in_queue", "machinecount": "machine_count",
+	"manifestdesired": "manifest", "remoteiwd": "remote_initialdir", "streamerr": "stream_error",
+	"streamin": "stream_input", "streamout": "stream_output", "successcheckpointexitcode": "checkpoint_exit_code",
+	"transfercheckpoint": "transfer_checkpoint_files", "transfererr": "transfer_error", "transferin": "transfer_input",
+	"transferout": "transfer_output", "transformonevict": "on_evict_checks", "userlog": "log",
+	"userlogexecuteeventattrs": "ulog_execute_attrs", "userlogusexml": "log_xml",
 }
+
+// canonical is the name of a command by which it is known here.
+func canonical(name string) string {
+	name = strings.ToLower(name)
+	return cmp.Or(aliases[name], name)
+}
+
+// asAttributes are the commands that condor_submit also takes by the name of their attribute, which is theirs without _.
+var asAttributes = strings.Fields(`accounting_group allowed_execute_duration allowed_job_duration append_files
+	checkpoint_destination compress_files container_image container_is_common container_service_names
+	container_target_dir core_size cron_day_of_month cron_day_of_week cron_hour cron_minute cron_month cron_prep_time
+	cron_window cuda_version dagman_job_id deferral_prep_time deferral_time deferral_window
+	delegate_job_gsi_credentials_lifetime disk_usage docker_image docker_network_type docker_override_entrypoint
+	docker_pull_policy docker_send_credentials dont_encrypt_input_files dont_encrypt_output_files email_attributes
+	encrypt_execute_directory encrypt_input_files encrypt_output_files erase_output_and_error_on_restart fetch_files
+	file_remaps hold_kill_sig image_size jar_files java_vm_args job_ad_information_attrs job_lease_duration
+	job_machine_attrs job_machine_attrs_history_length job_max_vacate_time keep_claim_idle kill_sig kill_sig_timeout
+	load_profile local_files manifest_dir max_job_retirement_time max_transfer_input_mb max_transfer_output_mb
+	mount_under_scratch next_job_start_delay nice_user noop_job_exit_code noop_job_exit_signal notify_user on_exit_hold
+	on_exit_hold_reason on_exit_hold_subcode on_exit_remove output_destination output_directory periodic_hold
+	periodic_hold_reason periodic_hold_subcode periodic_release periodic_remove periodic_vacate preserve_relative_paths
+	primary_unix_group project_name public_input_files remove_kill_sig require_gpus run_as_owner scitokens_file
+	should_transfer_files skip_if_dataflow stack_size submit_event_notes submit_event_notes_attrs
+	submit_event_user_notes suspend_job_at_exec transfer_container transfer_executable transfer_output_remaps
+	transfer_plugins want_graceful_removal want_io_proxy want_job_networking when_to_transfer_output`)
+
+// spellings are the other names of a command.
+var spellings = map[string][]string{}
 
 // rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from
 // job to job are in parts.
@@ -81,6 +122,22 @@ var rules = map[string]rule{
 	"retry_request_memory_increase": cannot(moreMemory, moreMemoryInstead),
 	"retry_request_memory_max":      cannot(moreMemory, moreMemoryInstead),
 	"description":                   moot("it is only shown"),
+	"stream_input":                  moot("the standard input is a file of the job"),
+	"transfer_input":                moot("the standard input is a file of the job"),
+	"keep_claim_idle":               moot("it keeps a machine for jobs to come, and changes none"),
+	"run_as_owner":                  moot("it is for machines with Windows"),
+	"transfer_container":            moot("a machine fetches an image that it lacks"),
+	"docker_override_entrypoint":    moot("the entry point of an image is not run"),
+	"dont_encrypt_input_files":      moot("it only saves time"),
+	"dont_encrypt_output_files":     moot("it only saves time"),
+	"encrypt_execute_directory":     unlessFalse(encryption, encryptionInstead),
+	"encrypt_input_files":           cannot(encryption, encryptionInstead),
+	"encrypt_output_files":          cannot(encryption, encryptionInstead),
+	"noop_job":                      unlessFalse("every job of an HTCJob runs", "a file without this job"),
+	"mount_under_scratch":           mountUnderScratch,
+	"kill_sig":                      killSignal, "remove_kill_sig": killSignal, "hold_kill_sig": killSignal,
+	"preserve_relative_paths": preserve,
+	"project_name":            projectName,
 
 	"max_idle": maxIdle, "max_materialize": maxMaterialize,
 
@@ -91,6 +148,7 @@ var rules = map[string]rule{
 	"machine_count":                         machineCount,
 	"node_count":                            machineCount,
 	"notify_user":                           notifyUser,
+	"email_attributes":                      notifyUser,
 	"delegate_job_gsi_credentials_lifetime": moot("jobs have the proxy of the Secret, for as long as that lasts"),
 	"accounting_group_user": cannot("jobs run as the pool's account",
 		"accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
@@ -125,8 +183,8 @@ func rightsOfToken(v *view, _ string, by *submitfile.Statement) {
 }
 
 // inParts are the commands that parts reads.
-var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "transfer_output_files",
-	"initialdir"}
+var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "public_input_files",
+	"transfer_output_files", "initialdir"}
 
 // others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the
 // user's.
@@ -136,10 +194,10 @@ var others = regexp.MustCompile(`^(` +
 	`container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|encrypt_.*|` +
 	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
 	`hold_kill_sig|image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
-	`job_machine_attrs_history_length|jobset|keep_claim_idle|kill_sig.*|load_profile|local_files|` +
+	`job_machine_attrs_history_length|jobset([.].*)?|keep_claim_idle|kill_sig.*|load_profile|local_files|` +
 	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|memory_usage|mount_under_scratch|` +
 	`next_job_start_delay|noop_.*|on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|` +
-	`preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|remove_kill_sig|rendezvousdir|` +
+	`primary_unix_group|remote_.*|require_.+|remove_kill_sig|rendezvousdir|` +
 	`retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
 	`stream_input|submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
 	`transfer_container|transfer_plugins|vm_.*|want_.*|wantnametag|xen_.*|.+_container_port|request_gpus?_memory` + `)$`)
@@ -148,6 +206,49 @@ func init() {
 	for _, name := range passed {
 		rules[name] = pass
 	}
+	for _, name := range asAttributes {
+		aliases[strings.ReplaceAll(name, "_", "")] = name
+	}
+	for _, other := range slices.Sorted(maps.Keys(aliases)) {
+		spellings[aliases[other]] = append(spellings[aliases[other]], other)
+	}
+}
+
+// reasons say of those of the others that people use why htcd has nothing for them.
+var reasons = []struct {
+	names        *regexp.Regexp
+	why, instead string
+}{
+	{regexp.MustCompile(`^(image_size|disk_usage|memory_usage)$`), "htcd has no guess of what a job uses",
+		"request_memory and request_disk"},
+	{regexp.MustCompile(`^(cron|deferral)_`), "htcd sends jobs at once",
+		"htcd submit at that time, from cron or a CronJob of Kubernetes"},
+	{regexp.MustCompile(`^kill_sig_timeout$`), "job_max_vacate_time says how long a job has to end", "that command"},
+	{regexp.MustCompile(`^(vm|xen)_`), "htcd runs no virtual machines", "a container that has the program"},
+	{regexp.MustCompile(`^(java|jar)_`), "htcd has no java universe",
+		"executable = /usr/bin/java, and the .jar in transfer_input_files"},
+	{regexp.MustCompile(`^(arc|aws|azure|batch|cloud|ec2|gce|gs|s3)_`), "jobs go to a schedd that htcd serves",
+		"an HTCPool (spec.pool)"},
+	{regexp.MustCompile(`^container_service_names$|_container_port$`), "the ports of a job have no names",
+		"htcd port-forward NAME PORT, while the job runs"},
+	{regexp.MustCompile(`^jobset`), "htcd has no job sets", "a label of the HTCJobs, for kubectl get htcjob -l LABEL=VALUE"},
+	{regexp.MustCompile(`^skip_if_dataflow$`), "htcd does not look at what an earlier run has left",
+		"a table of the jobs whose results are missing"},
+	{regexp.MustCompile(`^next_job_start_delay$`), "jobs start as soon as there are machines",
+		"max_materialize, which bounds how many are there at a time"},
+	{regexp.MustCompile(`^max_job_retirement_time$`), "the pool decides how long a job may go on when its machine is claimed",
+		"checkpoint_exit_code, or ON_EXIT_OR_EVICT, for a program that goes on where it was"},
+	{regexp.MustCompile(`^require_`), "htcd has it for GPUs only (require_gpus)", "requirements with TARGET. before the attributes of machines"},
+}
+
+// nothingFor says why a command cannot be had.
+func nothingFor(name string) rule {
+	for _, r := range reasons {
+		if r.names.MatchString(name) {
+			return cannot(r.why, r.instead)
+		}
+	}
+	return cannot("htcd has nothing for it", "docs/htcjob.md lists what there is")
 }
 
 func moot(words string) rule {
@@ -158,9 +259,68 @@ func cannot(why, instead string) rule {
 	return func(v *view, _ string, by *submitfile.Statement) { v.say(by, Cannot, why, instead, "") }
 }
 
+// unlessFalse is about commands whose default is false.
+func unlessFalse(why, instead string) rule {
+	return func(v *view, value string, by *submitfile.Statement) {
+		if isFalse(value) {
+			v.say(by, Moot, "it is the default", "", "")
+			return
+		}
+		v.say(by, Cannot, why, instead, "")
+	}
+}
+
+const (
+	encryption        = "the site decides what is encrypted"
+	encryptionInstead = "ask its administrators"
+)
+
+// mountUnderScratch names directories that are the job's own.
+func mountUnderScratch(v *view, value string, by *submitfile.Statement) {
+	for _, dir := range commas(value) {
+		if dir = strings.TrimRight(dir, "/"); dir != "/tmp" && dir != "/var/tmp" {
+			v.say(by, Cannot, "of a container's directories /tmp, /var/tmp and HOME are the job's own", "one of these", "")
+			return
+		}
+	}
+	v.say(by, Moot, "they are the job's own", "", "")
+}
+
+func killSignal(v *view, value string, by *submitfile.Statement) {
+	if slices.Contains([]string{"SIGTERM", "TERM", "15"}, strings.ToUpper(value)) {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.say(by, Cannot, "a job is asked to end by SIGTERM", "a program, or a script around it, that ends at SIGTERM", "")
+}
+
+// preserve says in parts where inputs lie.
+func preserve(v *view, value string, by *submitfile.Statement) {
+	if isFalse(value) {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.say(by, Taken, "", "", "spec.script.source")
+}
+
+// projectName is a command of HTCondor 25; 23 has the attribute.
+func projectName(v *view, value string, by *submitfile.Statement) {
+	v.option("+ProjectName", classad.Quote(strings.Trim(value, `"`)), by)
+}
+
+// customRequest is for a resource of the pool's own; condor_submit takes an expression for it.
+func customRequest(v *view, value string, by *submitfile.Statement) {
+	if _, err := classad.ParseExpr(value); err != nil {
+		v.refuse(by, fmt.Sprintf("condor_submit refuses %q: %s is no request that it knows, and of one of a pool's own it takes "+
+			"a number or an expression", value, by.Name), "request_memory, or the right name")
+		return
+	}
+	v.option(strings.ToLower(by.Name), value, by)
+}
+
 // pass makes it a line of htcopts.
 func pass(v *view, value string, by *submitfile.Statement) {
-	v.option(strings.ToLower(by.Name), value, by)
+	v.option(canonical(by.Name), value, by)
 }
 
 // numbers are commands for which HTCondor takes an expression, and htcd a number only.
@@ -194,7 +354,7 @@ var expressions = []string{"requirements", "rank", "preferences", "retry_until",
 // must be an expression, it says if there is none.
 func (v *view) calls(value string, by *submitfile.Statement) bool {
 	x, err := classad.ParseExpr(value)
-	if err != nil && (by.Kind == submitfile.Attribute || slices.Contains(expressions, strings.ToLower(by.Name))) {
+	if err != nil && (by.Kind == submitfile.Attribute || slices.Contains(expressions, canonical(by.Name))) {
 		v.refuse(by, fmt.Sprintf("condor_submit refuses %q, which is no ClassAd expression: %s", value, err),
 			`an expression, with texts in straight double quotes ("...") and comments on lines of their own`)
 		return false

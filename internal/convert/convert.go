@@ -55,6 +55,7 @@ type converter struct {
 	extra    []Line // about what is no statement
 	listings map[string]listing
 	bundles  *bundler
+	after    []string // settings, as those of VARS APPEND
 	refused  bool
 	dir      string                      // of a node with DIR, where condor_submit runs
 	counted  string                      // the field that says how many jobs there are
@@ -91,8 +92,8 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 func newConverter(file string, parsed *submitfile.File, env Env, options Options) *converter {
 	c := &converter{
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
-		counted: nodes,
-		order:   map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
+		counted: nodes, after: env.After,
+		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
 		keys: map[*submitfile.Jobs]string{},
 	}
 	if c.name == "" {
@@ -182,6 +183,9 @@ func (c *converter) groups() []*group {
 					key = keyOf(v.shape)
 				}
 				p := v.parts()
+				if v.failed { // and the others for the same reason, perhaps
+					return nil
+				}
 				key += fmt.Sprint(len(p.outputs), p.named, p.stdin != "", variables(p))
 				g := byKey[key]
 				if g == nil {
@@ -277,6 +281,10 @@ func keyOf(s shape) string {
 func (c *converter) table() []Line {
 	lines := c.extra
 	later := map[string]bool{}
+	for _, setting := range c.after { // which stand below all lines
+		name, _, _ := strings.Cut(setting, " = ")
+		later[strings.ToLower(name)] = true
+	}
 	for i := len(c.out.Statements) - 1; i >= 0; i-- {
 		s := c.out.Statements[i]
 		l, said := c.lines[s]
@@ -350,8 +358,10 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 		return Line{Verdict: Taken, Words: "a macro, whose value stands where it is used"}
 	case later:
 		return Line{Verdict: Taken, Words: "a line below replaces it"}
+	case c.refused:
+		return Line{Verdict: Moot, Words: "there is no manifest, for the reasons that other lines have"}
 	case rules[name] != nil, aliases[name] != "", others.MatchString(name), s.Kind == submitfile.Attribute:
 		return Line{Verdict: Cannot, Words: "no job has it"}
 	}
-	return Line{Verdict: Moot, Words: "a macro that nothing uses"}
+	return Line{Verdict: Moot, Words: "condor_submit warns: nothing uses it, and it is no command", warning: true}
 }

@@ -258,10 +258,10 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},
 		"a function that builds":    {`rank = size(split("a b"))`, "cannot: the function split is not one that htcd lets"},
 		"an image that is fetched":  {"docker_pull_policy = always", "cannot: a machine fetches an image that it lacks, and no other"},
-		"a guess of what is used":   {"disk_usage = 5", "cannot: htcd has nothing for it"},
+		"a guess of what is used":   {"disk_usage = 5", "cannot: htcd has no guess of what a job uses; instead: request_memory and request_disk"},
 		"more memory at the next try": {"retry_request_memory = 8GB",
 			"cannot: what a job asks for when it is tried again is no command of htcd's; instead: spec.memoryRetry"},
-		"a command without a place": {"cron_minute = 5", "cannot: htcd has nothing for it"},
+		"a command without a place": {"cron_minute = 5", "cannot: htcd sends jobs at once; instead: htcd submit at that time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, r := lines(t, "executable = p.sh\n"+c.text+"\nqueue\n", convert.Options{Image: "centos"}, large)

@@ -76,6 +76,8 @@ func nodeLine(n *dagfile.Node, step string) Line {
 			"others start", Instead: "an HTCJob of its own, applied before the workflow"}
 	case n.Done:
 		return Line{Verdict: Taken, Words: "it does not run, and what comes after it does not wait"}
+	case n.Kind == dagfile.Subdag && n.Noop && !n.Inlined:
+		return Line{Verdict: Taken, Words: "nothing runs; what comes after it needs what is before it"}
 	case n.Kind == dagfile.Subdag && n.Noop:
 		return Line{Verdict: Taken, Words: "its nodes are put in place"}
 	case n.Kind == dagfile.Subdag:

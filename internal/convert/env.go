@@ -2,6 +2,7 @@ package convert
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
@@ -43,7 +45,8 @@ func Here(environ []string, run bool) Env {
 		}
 		return "", false
 	}
-	e.ReadFile = os.ReadFile
+	e.Now = time.Now()
+	e.ReadFile = readFile
 	e.Glob = glob
 	if run {
 		e.Run = func(command string) ([]byte, error) {
@@ -51,6 +54,18 @@ func Here(environ []string, run bool) Env {
 		}
 	}
 	return e
+}
+
+// readFile reads no device and no pipe, which may have no end.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path) // #nosec G304 -- the user names it
 }
 
 // glob is a shell's: * and ? stand for no dot at the beginning of a name.
@@ -84,6 +99,9 @@ func size(path string) (int64, error) {
 	return info.Size(), nil
 }
 
+// maxFiles bounds what is looked for in a directory.
+const maxFiles = 100_000
+
 func list(path string) (files []string, dir bool, err error) {
 	info, err := stat(path)
 	if err != nil || !info.IsDir() {
@@ -92,6 +110,9 @@ func list(path string) (files []string, dir bool, err error) {
 	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
+		}
+		if len(files) == maxFiles {
+			return fmt.Errorf("%s has more than %d files: name an archive of those that the jobs need", path, maxFiles)
 		}
 		relative, err := filepath.Rel(path, at)
 		files = append(files, filepath.ToSlash(relative))

@@ -151,8 +151,8 @@ func (a *assembly) place(name, otherwise string, of func(parts) string) v1alpha1
 // lands reads where a job's files go on this machine.
 func (v *view) lands() lands {
 	var l lands
-	l.stdout, _ = v.value("output", "stdout")
-	l.stderr, _ = v.value("error", "stderr")
+	l.stdout, _ = v.value("output")
+	l.stderr, _ = v.value("error")
 	if value, by := v.value("transfer_output_remaps"); by != nil {
 		l.remaps = remapsOf(value)
 	}
@@ -161,12 +161,12 @@ func (v *view) lands() lands {
 
 // stream says where standard output or error goes.
 func stream(v *view, value string, by *submitfile.Statement) {
-	if other, _, err := v.job.Value("error", "stderr"); err == nil && other == value {
-		if out, _, err := v.job.Value("output", "stdout"); err == nil && out == value {
+	if other, _, err := valueOfCommand(v.job, "error"); err == nil && other == value {
+		if out, _, err := valueOfCommand(v.job, "output"); err == nil && out == value {
 			v.shape.Joined = true
 		}
 	}
-	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil &&
+	if dir, _, err := valueOfCommand(v.job, "initialdir"); err == nil &&
 		local(lands{dir: v.c.below(dir)}.in(value)) {
 		v.say(by, Taken, "htcd logs shows it, too", "", "spec.landing")
 		return

@@ -74,14 +74,18 @@ func (v *view) fail(by *submitfile.Statement, err error, instead string) {
 	}
 }
 
-// value is that of a command; an error is told.
-func (v *view) value(names ...string) (string, *submitfile.Statement) {
-	value, by, err := v.job.Value(names...)
+// value is that of a command, by whichever of its names; an error is told.
+func (v *view) value(command string) (string, *submitfile.Statement) {
+	value, by, err := valueOfCommand(v.job, command)
 	if err != nil {
 		v.fail(by, err, "the value itself")
 		return "", nil
 	}
-	return v.toldOnly(names[0], value, by), by
+	return v.toldOnly(command, value, by), by
+}
+
+func valueOfCommand(job submitfile.Job, command string) (string, *submitfile.Statement, error) {
+	return job.Value(append([]string{command}, spellings[command]...)...)
 }
 
 // see reads the commands that make the shape.
@@ -109,10 +113,7 @@ func (v *view) see() {
 			attribute(v, value, by)
 			continue
 		}
-		name := c.name
-		if canonical, is := aliases[name]; is {
-			name = canonical
-		}
+		name := canonical(c.name)
 		rule := rules[name]
 		switch {
 		case rule != nil:
@@ -121,9 +122,9 @@ func (v *view) see() {
 		case tokenRights.MatchString(name):
 			rule = rightsOfToken
 		case others.MatchString(name):
-			rule = cannot("htcd has nothing for it", "docs/htcjob.md lists what there is")
+			rule = nothingFor(name)
 		case htcopts.CustomRequest.MatchString(name):
-			rule = pass
+			rule = customRequest
 		default:
 			continue // a macro
 		}
@@ -142,7 +143,7 @@ func (v *view) parts() parts {
 	if v.c.counted != nodes {
 		v.job = job.With(map[string]string{"cluster": clusterPlace})
 	}
-	if value, by := v.value("arguments", "args", "arguments2"); by != nil {
+	if value, by := v.value("arguments"); by != nil {
 		v.unknown(value, by)
 		words, err := submitfile.Arguments(value)
 		if err != nil {
@@ -156,22 +157,26 @@ func (v *view) parts() parts {
 	v.job = job.With(map[string]string{"cluster": clusterPlace})
 	lands := v.lands()
 	v.job = job
-	dir, by := v.value("initialdir", "initial_dir", "job_iwd")
+	dir, by := v.value("initialdir")
 	v.say(by, Taken, "files of this machine are found there, and get-output puts files there, below its directory", "", "")
 	lands.dir = v.c.below(dir)
 	p.lands = lands
-	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
+	if value, by := v.value("input"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
 		v.say(by, Taken, "", "", "spec.inputs")
-		p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, value)...)
+		p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, value, false)...)
 	}
-	if value, by := v.value("transfer_input_files", "transferinputfiles", "transfer_input"); by != nil {
-		v.say(by, Taken, "", "", "spec.inputs")
-		for _, source := range commas(value) {
-			p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, source)...)
+	keep, by := v.value("preserve_relative_paths")
+	relative := by != nil && !isFalse(keep)
+	for _, command := range []string{"transfer_input_files", "public_input_files"} {
+		if value, by := v.value(command); by != nil {
+			v.say(by, Taken, "", "", "spec.inputs")
+			for _, source := range commas(value) {
+				p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, source, relative)...)
+			}
 		}
 	}
-	if value, by := v.value("transfer_output_files", "transferoutputfiles"); by != nil {
+	if value, by := v.value("transfer_output_files"); by != nil {
 		p.named, p.outputs = true, outputsOf(v, value, by)
 	}
 	return p
@@ -232,10 +237,10 @@ func (v *view) environment() []submitfile.Variable {
 			}
 		}
 	}
-	if value, by := v.value("getenv", "get_env"); by != nil {
+	if value, by := v.value("getenv"); by != nil {
 		set(v.fromShell(value, by))
 	}
-	if value, by := v.value("environment", "env", "environment2"); by != nil {
+	if value, by := v.value("environment"); by != nil {
 		v.unknown(value, by)
 		more, err := submitfile.Environment(value)
 		if err != nil {
@@ -249,7 +254,7 @@ func (v *view) environment() []submitfile.Variable {
 		if nameRE.MatchString(variable.Name) {
 			return false
 		}
-		_, by, _ := v.job.Value("environment", "env", "environment2", "getenv")
+		_, by, _ := v.job.Value(append([]string{"environment", "getenv"}, spellings["environment"]...)...)
 		v.say(by, Cannot, "the name of a variable has letters, digits and _, not "+variable.Name, "such a name", "")
 		return true
 	})
@@ -326,20 +331,26 @@ func (c *converter) fetches(by *submitfile.Statement, url string) bool {
 	return false
 }
 
-// wants is what a job gets for one name of transfer_input_files.
-func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source string) []wanted {
+// wants is what a job gets for one name of transfer_input_files: at its relative path, or at the top of its directory.
+func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source string, relative bool) []wanted {
 	if urlRE.MatchString(source) {
 		if !quiet && !c.fetches(by, source) {
 			return nil
 		}
 		return []wanted{{source: source, target: path.Base(strings.SplitN(source, "?", 2)[0])}}
 	}
+	target := path.Base(source)
+	if clean := path.Clean(source); relative && !path.IsAbs(clean) && clean != ".." && !strings.HasPrefix(clean, "../") {
+		target = clean
+	} else {
+		relative = false
+	}
 	at := c.join(dir, source)
 	if c.pull != nil && c.pull(at, c.here(at)) {
 		return nil
 	}
 	if quiet {
-		return []wanted{{source: at, target: path.Base(source)}}
+		return []wanted{{source: at, target: target}}
 	}
 	files, isDir, err := c.listed(at)
 	if err != nil {
@@ -350,13 +361,12 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return nil
 	}
 	if !isDir {
-		return []wanted{{source: at, target: path.Base(source)}}
+		return []wanted{{source: at, target: target}}
 	}
-	base := path.Base(source)
-	if strings.HasSuffix(source, "/") || base == "." || base == ".." {
-		base = ""
+	if strings.HasSuffix(source, "/") && !relative || target == "." || target == ".." {
+		target = ""
 	}
-	directory := wanted{path.Clean(at), base, true}
+	directory := wanted{path.Clean(at), target, true}
 	if c.env.Upload != nil && c.listings[at].many {
 		return []wanted{directory}
 	}

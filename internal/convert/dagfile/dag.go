@@ -72,6 +72,8 @@ type Node struct {
 	Description *Description
 	// Noop and Done say that nothing runs.
 	Noop, Done bool
+	// Inlined is a SUBDAG whose nodes Inline has put in its place.
+	Inlined bool
 	// Vars are the variables of the submit description in the order in which they were set, each name once.
 	Vars []Var
 	// Retries is how often the node runs again when it has failed, unless its exit code is UnlessExit, if that is not

@@ -46,7 +46,7 @@ func (d *DAG) inline(read func(string) ([]byte, error), open map[string]bool) er
 // put puts a graph between node i, which then stands for its beginning, and a node without a job, for its end.
 func (d *DAG) put(i int, sub *DAG) {
 	n := d.Nodes[i]
-	n.Noop = true
+	n.Noop, n.Inlined = true, true
 	end := len(d.Nodes)
 	d.Nodes = append(d.Nodes, &Node{Place: n.Place, Kind: Job, Name: n.Name + "/", Noop: true})
 	for k := range d.Edges {

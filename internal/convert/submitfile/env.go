@@ -1,9 +1,14 @@
 package submitfile
 
+import "time"
+
 // Env is what a submit file may ask of the machine where it is read. A function that is nil refuses.
 type Env struct {
 	// Variable is what $ENV(NAME) stands for.
 	Variable func(name string) (value string, set bool)
+
+	// Now is when the file is submitted: $(SUBMIT_TIME), $(YEAR), $(MONTH) and $(DAY).
+	Now time.Time
 
 	// ReadFile returns an included file or a table; an error that is fs.ErrNotExist says that there is none.
 	ReadFile func(path string) ([]byte, error)

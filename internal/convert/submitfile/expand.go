@@ -27,12 +27,19 @@ type reader struct {
 	jobs      int // of the cluster that is being made
 	appended  bool
 	depth     int
+	included  int
 	last      string // executable of the last queue statement
 	statement *Statement
 }
 
 // maxDepth is condor_submit's for included files.
 const maxDepth = 20
+
+// What a file comes to with those that it includes: a few files could include each other without end.
+const (
+	maxStatements = 100_000
+	maxIncluded   = 1000
+)
 
 // Expand does what the statements say, until the first one that condor_submit refuses.
 func (f *File) Expand(env Env) *Expansion {
@@ -62,7 +69,7 @@ func (r *reader) outside(lines []string) error {
 	here := r.statement
 	defer func() { r.statement = here }()
 	for _, text := range lines {
-		r.statement = &Statement{}
+		r.statement = &Statement{Position: Position{File: r.file}, Text: text}
 		if err := r.do(Position{File: r.file}, text); err != nil {
 			return fmt.Errorf("%q: %w", text, err)
 		}
@@ -96,7 +103,9 @@ func (r *reader) walk(f *File) (Position, error) {
 // take does one statement, and returns how many further lines belong to it.
 func (r *reader) take(f *File, i int, at Position) (int, error) {
 	text := f.lines[i].text
-	r.sequence++
+	if r.sequence++; r.sequence > maxStatements {
+		return 0, fmt.Errorf("expected at most %d statements, with those of included files", maxStatements)
+	}
 	r.statement = &Statement{Position: at, Text: text, Kind: Conditional}
 	r.out.Statements = append(r.out.Statements, r.statement)
 	if is, err := r.condition(text); is || err != nil {
@@ -256,6 +265,9 @@ func (r *reader) include(options []string, path string) error {
 	file, err := Parse(path, text)
 	if err != nil {
 		return err
+	}
+	if r.included++; r.included > maxIncluded {
+		return fmt.Errorf("expected at most %d included files", maxIncluded)
 	}
 	if r.depth++; r.depth >= maxDepth {
 		return errors.New("included files nest too deep")

@@ -10,6 +10,9 @@ import (
 // maxFile is far more than anybody writes: a table of 100,000 rows belongs into a file of its own.
 const maxFile = 16 << 20
 
+// maxLine is more than a program can be given as arguments.
+const maxLine = 1 << 20
+
 // File is a submit description file, split into statements.
 type File struct {
 	name  string
@@ -38,15 +41,25 @@ func Parse(name string, text []byte) (*File, error) {
 		return nil, fmt.Errorf("%s, line %d: found a NUL character: is it a submit file?", name, 1+bytes.Count(text[:at],
 			[]byte("\n")))
 	}
-	if !utf8.Valid(text) {
-		for i, l := range bytes.Split(text, []byte("\n")) {
-			if !utf8.Valid(l) {
-				return nil, fmt.Errorf("%s, line %d: found characters that are not UTF-8: save the file as UTF-8", name, i+1)
-			}
+	number := 0
+	for l := range bytes.Lines(text) {
+		number++
+		comment := bytes.HasPrefix(bytes.TrimSpace(l), []byte("#"))
+		switch {
+		case len(l) > maxLine:
+			return nil, fmt.Errorf("%s, line %d: expected at most %d KiB in a line, found %d bytes", name, number, maxLine>>10,
+				len(l))
+		case !comment && !utf8.Valid(l):
+			return nil, fmt.Errorf("%s, line %d: found characters that are not UTF-8: save the file as UTF-8", name, number)
+		case !comment && bytes.ContainsFunc(l, isControl):
+			return nil, fmt.Errorf("%s, line %d: found a control character: is it a submit file?", name, number)
 		}
 	}
-	return &File{name: name, lines: split(string(text))}, nil
+	return &File{name: name, lines: split(strings.ToValidUTF8(string(text), "?"))}, nil
 }
+
+// isControl reports whether a character has no place in a text. The unit separator separates the columns of tables.
+func isControl(r rune) bool { return r < ' ' && !isSpace(r) && r != 0x1f }
 
 // isSpace is C's isspace.
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\n\v\f\r", r) }

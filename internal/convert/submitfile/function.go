@@ -1,6 +1,7 @@
 package submitfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,6 +32,9 @@ func (e *expander) call(m macro) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if text, err := constant(value); err == nil {
+			return text, nil
+		}
 		return "", fmt.Errorf("%s is an expression that condor_submit evaluates: write its value", value)
 	case "BASENAME":
 		m.function = "Fnx"
@@ -51,6 +55,22 @@ func (e *expander) named(name string) (string, error) {
 		value = name
 	}
 	return e.expand(value)
+}
+
+// constant is the value of an expression that is a number or a text.
+func constant(expression string) (string, error) {
+	if x, err := classad.ParseExpr(expression); err == nil {
+		if l, is := x.(*classad.Literal); is {
+			if s, is := l.Value.Str(); is {
+				return s, nil
+			}
+		}
+	}
+	x, err := evaluate(expression)
+	if err != nil || x.real { // which has 15 digits there
+		return "", cmp.Or(err, errors.New("it is no whole number"))
+	}
+	return strconv.FormatInt(x.i, 10), nil
 }
 
 // choice is $CHOICE(INDEX,LIST) or $CHOICE(INDEX,A,B,...).
@@ -174,8 +194,13 @@ func converted(function, value, format string) (string, error) {
 	return text, nil
 }
 
+var decimalRE = regexp.MustCompile(`^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$`)
+
 // whole evaluates an expression to a whole number; a fraction is cut off.
 func whole(text string) (int64, error) {
+	if n, err := strconv.ParseInt(trim(text), 10, 64); err == nil { // 010 is 10, which an expression has as 8
+		return n, nil
+	}
 	x, err := evaluate(text)
 	switch {
 	case err != nil:
@@ -189,6 +214,9 @@ func whole(text string) (int64, error) {
 }
 
 func real64(text string) (float64, error) {
+	if f, err := strconv.ParseFloat(trim(text), 64); err == nil && decimalRE.MatchString(trim(text)) {
+		return f, nil
+	}
 	x, err := evaluate(text)
 	return x.float(), err
 }

@@ -162,13 +162,28 @@ func (j Job) own(name string) (string, bool) {
 		return j.reader.file, true
 	case "islinux":
 		return "1", true
+	case "request_cpus":
+		return "$(RequestCPUs)", true
+	case "request_memory":
+		return "$(RequestMemory)", true
+	case "iswindows":
+		return "0", true
 	case "arch":
 		return "X86_64", true
 	case "opsys":
 		return "LINUX", true
 	}
+	if layout := timeLayouts[name]; layout != "" && !j.reader.env.Now.IsZero() {
+		return j.reader.env.Now.Format(layout), true
+	}
+	if name == "submit_time" && !j.reader.env.Now.IsZero() {
+		return strconv.FormatInt(j.reader.env.Now.Unix(), 10), true
+	}
 	return "", false
 }
+
+// timeLayouts are the macros for the day on which the file is submitted.
+var timeLayouts = map[string]string{"year": "2006", "month": "01", "day": "02"}
 
 // Node is what $(Node) becomes in the parallel universe: each node's number replaces it.
 const Node = "#pArAlLeLnOdE#"

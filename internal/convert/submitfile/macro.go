@@ -3,6 +3,7 @@ package submitfile
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -217,14 +218,20 @@ var errRandom = errors.New(
 	"the value would be drawn anew at each conversion: write a value, or let the program draw it",
 )
 
+// ofMachine are macros that condor_submit defines, and that differ from machine to machine.
+var ofMachine = []string{"opsysandver", "opsysmajorver", "opsysver", "spool"}
+
 // value is what a macro stands for; macros in it are replaced later.
 func (e *expander) value(m macro) (string, error) {
 	name, fallback, hasFallback := strings.Cut(m.body, ":")
 	switch m.function {
 	case "":
-		value, _ := e.lookup(name)
+		value, defined := e.lookup(name)
 		if value == "" {
 			value = fallback
+		}
+		if !defined && !hasFallback && slices.Contains(ofMachine, strings.ToLower(name)) {
+			return "", fmt.Errorf("$(%s) is that of the machine where condor_submit runs: write the value", name)
 		}
 		return value, nil
 	case "ENV":

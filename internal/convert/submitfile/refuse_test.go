@@ -1,6 +1,7 @@
 package submitfile_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -15,10 +16,14 @@ func TestWhatCondorSubmitRefusesIsRefusedWithItsLine(t *testing.T) {
 		"a program":         {"queue\n\x7fELF\x00", "refused: job.sub, line 2: found a NUL"},
 		"Latin-1": {"\n\nx = \xe4\n",
 			"refused: job.sub, line 3: found characters that are not UTF-8"},
-		"a word":              {"a = 1\nfoo\nqueue\n", "refused: job.sub, line 2: expected COMMAND = VALUE"},
-		"a colon":             {"a : 1\n", "refused: job.sub, line 1: expected = instead of the colon"},
-		"a name with a minus": {"a-b = 1\n", `refused: job.sub, line 1: "a-b" cannot be the name`},
-		"queue with =":        {"queue = 3\n", "refused: job.sub, line 1: queue takes no ="},
+		"a control character": {"a = b\x01c\n", "refused: job.sub, line 1: found a control character"},
+		"a line without end": {"queue\na = " + strings.Repeat("x", 1<<20),
+			"refused: job.sub, line 2: expected at most 1024 KiB in a line"},
+		"included files beyond measure": {"include : many\n", "refused: many, line 1000: expected at most 1000 included files"},
+		"a word":                        {"a = 1\nfoo\nqueue\n", "refused: job.sub, line 2: expected COMMAND = VALUE"},
+		"a colon":                       {"a : 1\n", "refused: job.sub, line 1: expected = instead of the colon"},
+		"a name with a minus":           {"a-b = 1\n", `refused: job.sub, line 1: "a-b" cannot be the name`},
+		"queue with =":                  {"queue = 3\n", "refused: job.sub, line 1: queue takes no ="},
 		"queue many": {"queue many\n",
 			`refused: job.sub, line 1: expected a number of jobs, found "many"`},
 		"queue -1": {"queue -1\n", "refused: job.sub, line 1: expected 0 to"},
@@ -63,9 +68,14 @@ func TestWhatCondorSubmitRefusesIsRefusedWithItsLine(t *testing.T) {
 			"1.0 found \" b\" after the closing double quote"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := fstest.MapFS{"q": {Data: []byte("# one\nqueue\n")}, "job.sub": {Data: []byte(c.text)}}
+			files := fstest.MapFS{"q": {Data: []byte("# one\nqueue\n")}, "job.sub": {Data: []byte(c.text)},
+				"many": {Data: bytes.Repeat([]byte("include : some\n"), 1001)}, "some": {Data: []byte("a = 1\n")}}
 			got := read([]byte(c.text), files)
 			require.True(t, strings.HasPrefix(got, c.want), got)
 		})
 	}
+}
+
+func TestACommentMayBeInLatin1(t *testing.T) {
+	require.Equal(t, "1.0\n", read([]byte("# caf\xe9\nqueue\n"), fstest.MapFS{}))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
@@ -103,5 +104,22 @@ func env(files fstest.MapFS) submitfile.Env {
 			}
 			return found, err
 		},
+	}
+}
+
+// TestDay has the macros for the day on which a file is submitted, and refuses those for the machine.
+func TestDay(t *testing.T) {
+	env := submitfile.Env{Now: time.Date(2026, 3, 7, 1, 2, 3, 0, time.UTC)}
+	for text, want := range map[string]string{
+		"$(YEAR)-$(Month)-$(day)": "2026-03-07", "$(SUBMIT_TIME)": "1772845323", "$(OPSYSANDVER:Debian13)": "Debian13",
+		"$(OpSysAndVer)": "$(OpSysAndVer) is that of the machine where condor_submit runs: write the value",
+	} {
+		file, err := submitfile.Parse("job.sub", []byte("executable = a\narguments = "+text+"\nqueue\n"))
+		require.NoError(t, err)
+		got, _, err := file.Expand(env).Clusters[0].Queues[0].Job(0).Value("arguments")
+		if err != nil {
+			got = err.Error()
+		}
+		require.Equal(t, want, got)
 	}
 }
