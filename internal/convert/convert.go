@@ -63,6 +63,8 @@ type converter struct {
 
 	// pull says whether an input comes from another step; nil: there are none.
 	pull func(at string, here bool) bool
+	// printed says whether an input is what a step before prints.
+	printed func(at string) bool
 }
 
 // nodes is the field for the queue statement of a DAG's node, which is one job of each item.

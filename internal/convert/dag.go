@@ -49,7 +49,8 @@ func DAG(file string, env Env, options Options) (Result, error) {
 	}
 	var wrong *dagfile.Error
 	if errors.As(err, &wrong) {
-		result.Lines = []Line{{Position: position(wrong.Place), Verdict: Cannot, Words: wrong.Message}}
+		result.Lines = []Line{{Position: position(wrong.Place), Text: env.textAt(wrong.Place), Verdict: Cannot,
+			Words: wrong.Message}}
 		return result, nil
 	}
 	if err != nil {
@@ -73,6 +74,16 @@ func DAG(file string, env Env, options Options) (Result, error) {
 	}
 	sortLines(result.Lines, file)
 	return result, nil
+}
+
+// textAt is a line of a file.
+func (e Env) textAt(at dagfile.Place) string {
+	text, err := e.ReadFile(at.File)
+	lines := strings.Split(string(text), "\n")
+	if err != nil || at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(lines[at.Line-1], "?"))
 }
 
 // say keeps the worst that is said of a line.
@@ -125,7 +136,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	refused := false
 	for i, s := range flow.Steps {
 		p := puller{flow: flow, steppers: steppers, works: works, step: i}
-		stepper, err := b.step(slices.Concat(s.Nodes...), p.pull)
+		stepper, err := b.step(slices.Concat(s.Nodes...), &p)
 		if errors.Is(err, errRefused) {
 			refused = true
 			continue
@@ -224,7 +235,7 @@ func (b *dagBuild) finally(flow *dagsteps.Flow) (*work, *stepper, error) {
 		return nil, nil, nil
 	}
 	n := b.d.Nodes[i]
-	s, err := b.step([]*dagfile.Node{n}, func(string, string, bool) (string, bool) { return "", false })
+	s, err := b.step([]*dagfile.Node{n}, nil)
 	if err != nil {
 		return nil, nil, errRefused
 	}

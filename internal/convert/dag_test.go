@@ -100,7 +100,7 @@ const workFiles = "\n-- work.sub --\nexecutable = work.sh\narguments = $(JOB) $(
 func TestADAGOfWhichThereIsNoWorkflow(t *testing.T) {
 	for name, c := range map[string]struct{ files, want string }{
 		"a mistake in the file": {"-- flow.dag --\nJOB a work.sub\nPARENT a CHILD b\n" + workFiles,
-			"flow.dag:2: \n    cannot: there is no node b\n"},
+			"flow.dag:2: PARENT a CHILD b\n    cannot: there is no node b\n"},
 		"no submit file": {"-- flow.dag --\nJOB a nix.sub DIR d\n", `flow.dag:1: JOB a nix.sub DIR d
     cannot: read d/nix.sub: file does not exist; instead: the submit file, at its place relative to where condor_submit_dag is run
 `},

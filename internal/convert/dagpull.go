@@ -39,6 +39,17 @@ func (p *puller) pull(at, name string, here bool) (string, bool) {
 	return p.from(needs[0], name, name)
 }
 
+// printed reports whether a file is what a job of a step before prints, which no step can pull.
+func (p *puller) printed(at string) bool {
+	return slices.ContainsFunc(p.before(), func(k int) bool {
+		return p.steppers[k] != nil && slices.ContainsFunc(p.steppers[k].a.g.parts, func(of parts) bool {
+			return slices.ContainsFunc([]string{of.lands.stdout, of.lands.stderr}, func(place string) bool {
+				return place != "" && path.Join(p.flow.Steps[k].Nodes[0][0].Dir, of.lands.in(place)) == at
+			})
+		})
+	})
+}
+
 // lands is where HTCondor puts a file that a step leaves.
 func (p *puller) lands(k int, file string) string {
 	return path.Join(p.flow.Steps[k].Nodes[0][0].Dir, path.Base(file))

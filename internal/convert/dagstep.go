@@ -67,8 +67,9 @@ func (b *dagBuild) described(n *dagfile.Node) (file, text string, err error) {
 	return file, string(content), err
 }
 
-// step converts what the nodes of one step run. With several nodes what differs between them becomes variables.
-func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here bool) (string, bool)) (*stepper, error) {
+// step converts what the nodes of one step run. With several nodes what differs between them becomes variables. Without
+// a puller there are no steps before it.
+func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 	n := nodes[0]
 	file, text, err := b.described(n)
 	if err != nil {
@@ -95,12 +96,15 @@ func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here b
 		return nil, errRefused
 	}
 	b.tries(n, s)
-	s.pull = func(at string, here bool) bool {
-		move, can := pull(path.Join(n.Dir, at), path.Base(at), here)
-		if move != "" {
-			s.moves = append(s.moves, move)
+	if p != nil {
+		s.printed = func(at string) bool { return p.printed(path.Join(n.Dir, at)) }
+		s.pull = func(at string, here bool) bool {
+			move, can := p.pull(path.Join(n.Dir, at), path.Base(at), here)
+			if move != "" {
+				s.moves = append(s.moves, move)
+			}
+			return can
 		}
-		return can
 	}
 	if len(nodes) > 1 {
 		queue, err := together(s.out, differing(nodes))

@@ -58,12 +58,8 @@ func Here(environ []string, run bool) Env {
 
 // readFile reads no device and no pipe, which may have no end.
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
-	}
-	if err != nil {
-		return nil, err
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
 	}
 	return os.ReadFile(path) // #nosec G304 -- the user names it
 }

@@ -346,6 +346,13 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		relative = false
 	}
 	at := c.join(dir, source)
+	if c.printed != nil && c.printed(at) {
+		if !quiet {
+			c.say(by, Line{Verdict: Cannot, Words: at + " is what a node before prints, and that is no output of its step",
+				Instead: "a program that writes it into a file, and transfer_output_files with its name"})
+		}
+		return nil
+	}
 	if c.pull != nil && c.pull(at, c.here(at)) {
 		return nil
 	}
