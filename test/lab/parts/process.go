@@ -43,8 +43,8 @@ type Process struct {
 	frozen  bool
 }
 
-// readyWithin limits the start of any part on a busy machine.
-const readyWithin = 2 * time.Minute
+// readyWithin limits the start of any part on a busy machine: what ends while it starts is told at once.
+const readyWithin = 10 * time.Minute
 
 func (p *Process) running() bool {
 	if p.cmd == nil {
