@@ -66,6 +66,7 @@ type HTCJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !(has(self.parallelism) || has(self.checkpoint) || has(self.itemsFrom) || has(self.parameters) || has(self.keepOnFailure) || has(self.interactive) && self.interactive)",fieldPath=".nodes",message="nodes makes one job of several machines, which parallelism, checkpoint, itemsFrom, parameters, keepOnFailure and interactive do not go with: leave them out"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || !(has(self.script.before) || has(self.script.after))",fieldPath=".script",message="script.before and script.after are for jobs of one machine: with nodes, write into script.source what is to run before and after"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodes) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1",fieldPath=".nodes",message="nodes makes one job of several machines: with queue or items above 1, HTCondor would make a single job of them all; make several HTCJobs"
+// +kubebuilder:validation:XValidation:rule="!has(self.script.executable) || self.script.executable.startsWith('/') || has(self.script.before) || has(self.inputs) && self.inputs.exists(i, i.name == self.script.executable || has(i.unpack) || has(i.artifact))",fieldPath=".script.executable",message="the job has no such file: add it to spec.inputs, under this name, or name a program of the image by its absolute path"
 // +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCJob"
 type HTCJobSpec struct {
 	// Name is the batch name that condor_q shows; metadata.name when absent.
@@ -361,7 +362,12 @@ type Script struct {
 	Queue *int32 `json:"queue,omitempty"`
 }
 
-// Program is a script, and the container and the command that run it.
+// Program is a script with the command that runs it, or an executable, and the container for it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.command) || has(self.executable)",fieldPath=".command",reason=FieldValueRequired,message="write what runs script.source, such as bash or python3; for a program of your own use script.executable instead of both"
+// +kubebuilder:validation:XValidation:rule="has(self.source) || has(self.executable)",fieldPath=".source",reason=FieldValueRequired,message="write the text of the script; for a program of your own use script.executable instead of command and source"
+// +kubebuilder:validation:XValidation:rule="!has(self.executable) || !has(self.command) && !has(self.source)",fieldPath=".executable",message="script.executable replaces script.command and script.source: keep it, or these two"
+// +kubebuilder:validation:XValidation:rule="!has(self.executable) || (!has(self.before) || has(self.before.command)) && (!has(self.after) || has(self.after.command))",fieldPath=".executable",message="with script.executable, script.before and script.after need a command of their own, such as sh"
 type Program struct {
 	// Image is a docker reference (`centos`, `registry/name:tag`), the same with
 	// a scheme (docker://, oras://, library://), or an absolute path on the
@@ -378,25 +384,32 @@ type Program struct {
 	// argument and the job's number, from 0, as its second: bash,
 	// python3, Rscript. It is split into words at white space; no shell looks at
 	// it, and quotes are refused.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="the command must be one line without control characters: put more lines into script.source"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^ ]')",message="the command must not be blank: write what runs the script, such as bash or python3"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x22\\\\x27]')",message="the command must not hold quotes: it is split into words at white space, and no shell looks at it; write what needs quotes into script.source"
-	Command string `json:"command"`
+	Command string `json:"command,omitempty"`
 
 	// Source is the text of the script, at most 256 KiB: every job spools its
 	// own copy, so larger inputs belong on a shared file system.
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
 	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 262144",message="the script must be at most 256 KiB of UTF-8: put larger inputs on a shared file system and read them from there"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="the script must not hold NUL characters: encode binary data, as base64 for example"
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the script must not be blank: write at least one command"
-	Source string `json:"source"`
+	Source string `json:"source,omitempty"`
 
-	// Args are the script's arguments, instead of the job's number. No shell looks at them. {{item.NAME}} stands for a variable of the job's
+	// Executable is a program to run instead of command and source: the name of a file of the job, such as one of its inputs, which is made
+	// executable, or an absolute path in the image. Its arguments are args alone. The image needs no shell.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/?[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*)*$')",message="the executable must be the name of an input, such as simulate or tools/simulate, or an absolute path in the image, of letters, digits and _ . + = @ % ~ -; arguments belong into script.args"
+	Executable string `json:"executable,omitempty"`
+
+	// Args are the arguments of the script, instead of the job's number, or of the executable. No shell looks at them. {{item.NAME}} stands for a variable of the job's
 	// item, {{proc}} for its number, {{cluster}} for its cluster's in HTCondor and {{node}} for the number of the node, of several. All together are at most 64 KiB.
 	// +optional
 	// +listType=atomic

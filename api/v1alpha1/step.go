@@ -44,6 +44,7 @@ type Step struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || has(self.retries)",fieldPath=".retryExitCodes",message="retryExitCodes are for retries: say how many there may be"
 // +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || !has(self.job.successExitCodes) || !self.retryExitCodes.exists(c, c in self.job.successExitCodes)",fieldPath=".retryExitCodes",message="a return code is in retryExitCodes and in job.successExitCodes: a job that has succeeded is not tried again"
+// +kubebuilder:validation:XValidation:rule="!has(self.job.script.executable) || self.job.script.executable.startsWith('/') || has(self.job.script.before) || has(self.pull) || has(self.job.inputs) && self.job.inputs.exists(i, i.name == self.job.script.executable || has(i.unpack) || has(i.artifact))",fieldPath=".job.script.executable",message="the step's jobs have no such file: add it to the step's inputs, under this name, pull it from another step, or name a program of the image by its absolute path"
 // +kubebuilder:validation:XValidation:rule="!has(self.abortReturn) || has(self.abortExitCodes)",fieldPath=".abortReturn",message="abortReturn says how the workflow ends that a job has ended: say in abortExitCodes with which return codes one does"
 type StepWork struct {
 	// Name is what the step is called; no other may have the same name.

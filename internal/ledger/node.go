@@ -99,7 +99,7 @@ const fetchedNode = `CASE p.fetched WHEN 0 THEN coalesce((SELECT fetched FROM ht
 const nodeProc = `iif(r.factory > 0, p.node, 0)`
 
 const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, ` + nodeProc + `, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
-	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
+	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr, p.usage,
 	p.claimed, p.node, p.step, p.sequence, p.item, p.name, s.name, s.deferred`
 
 const (
@@ -176,7 +176,7 @@ func (tx *Tx) UpdateNode(n Node) (err error) {
 	defer wrap(&err, "update node %d of run %s attempt %d", n.Number, n.UID, n.Attempt)
 	return tx.change(
 		`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
-		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, usage = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
 		WHERE run = `+runID+` AND node = ?`,
 		n.Cluster,
 		n.Claimed,
@@ -191,6 +191,7 @@ func (tx *Tx) UpdateNode(n Node) (err error) {
 		millis(n.Changed),
 		millis(n.Checked),
 		n.Stderr,
+		n.Usage,
 		int(n.Status),
 		n.UID,
 		n.Attempt,
@@ -257,7 +258,7 @@ var scanNode = into(func(n *Node) []any {
 	return []any{
 		&n.UID, &n.Attempt, &n.Namespace, &n.Name, &n.Cluster, &n.Proc.Proc, &n.Status, &n.JobStatus, &n.ExitCode,
 		&n.Signal, &n.Reason, &n.Message, &n.Source, &n.Absent, (*moment)(&n.Changed), (*moment)(&n.Checked),
-		&n.Fetched, &n.Stderr, &n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.Label, &n.StepName,
+		&n.Fetched, &n.Stderr, &n.Usage, &n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.Label, &n.StepName,
 		&n.Deferred,
 	}
 })

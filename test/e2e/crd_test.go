@@ -45,6 +45,19 @@ func setOutputs(paths ...string) change {
 
 func setPart(name string, part map[string]any) change { return set("script."+name, part) }
 
+// executable has the job run a program of its own, beside an input of this name.
+func executable(name, input string) change {
+	return func(t *testing.T, spec map[string]any) {
+		drop("script.command")(t, spec)
+		drop("script.source")(t, spec)
+		set("script.executable", name)(t, spec)
+		if input != "" {
+			ref := map[string]any{"name": "programs", "key": "program"}
+			set("inputs", []any{map[string]any{"name": input, "configMapKeyRef": ref}})(t, spec)
+		}
+	}
+}
+
 func drop(path string) change {
 	return func(_ *testing.T, spec map[string]any) {
 		unstructured.RemoveNestedField(spec, strings.Split(path, ".")...)
@@ -368,10 +381,18 @@ var applied = map[string]struct {
 		set("script.command", `bash -c "id"`),
 		"write what needs quotes into script.source",
 	},
-	"a command as a list": {set("script.command", []any{"bash"}), "must be of type string"},
-	"no source":           {drop("script.source"), "spec.script.source: Required value"},
-	"an empty source":     {set("script.source", ""), "spec.script.source"},
-	"a blank source":      {set("script.source", " \r\n\t\n"), "the script must not be blank"},
+	"a command as a list":       {set("script.command", []any{"bash"}), "must be of type string"},
+	"an executable":             {executable("/usr/bin/env", ""), ""},
+	"an executable of an input": {executable("simulate", "simulate"), ""},
+	"an executable beside a source": {
+		set("script.executable", "/usr/bin/env"),
+		"script.executable replaces script.command and script.source",
+	},
+	"an executable that the job has not": {executable("simulate", "other"), "the job has no such file: add it to spec.inputs"},
+	"an executable with arguments":       {executable("/usr/bin/env -i", ""), "arguments belong into script.args"},
+	"no source":                          {drop("script.source"), "spec.script.source: Required value"},
+	"an empty source":                    {set("script.source", ""), "spec.script.source"},
+	"a blank source":                     {set("script.source", " \r\n\t\n"), "the script must not be blank"},
 	"a source with a NUL": {
 		set("script.source", "echo \x00"),
 		"the script must not hold NUL characters",

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -21,16 +22,19 @@ func topCommand() *cobra.Command {
 	var attempt int
 	c := &cobra.Command{
 		Use:   "top NAME",
-		Short: "Show what the jobs of an HTCJob use of what they asked for",
-		Long: `Show the cpu, the memory and the disk that the jobs of an HTCJob use or have used, against what they asked for: the median, the job that
+		Short: "Show what the jobs of an HTCJob or HTCWorkflow use of what they asked for",
+		Long: `Show the cpu, the memory and the disk that the jobs of an HTCJob, or of each step of an HTCWorkflow, use or have used, against what they asked for: the median, the job that
 used most, and what to ask for next time. cpu is how many cores a job kept busy on average. Jobs that have not started do not count. HTCondor measures every
 few minutes and rounds up; a job of some seconds may not have been measured at all.
 
-Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has. When all jobs have ended the same is in
-status.usage.
+Of an HTCWorkflow, JOB is the job's place in its step: SEQUENCE/INDEX, or its name in spec.graph. With -o json each step is an object on a line
+of its own.
+
+Needs the right to get htcjobs/log or htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has. When all jobs of an
+HTCJob have ended the same is in status.usage.
 
 Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistake in the command line, 130 interrupted.`,
-		Args:              arguments(1, "the name of an HTCJob"),
+		Args:              arguments(1, "the name of an HTCJob or HTCWorkflow"),
 		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
@@ -49,12 +53,7 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 			return err
 		}
 		if ref.kind == workflowKind {
-			return setting.Usage{
-				Err: fmt.Errorf(
-					"%s is an HTCWorkflow: what its nodes use is not summed up, as that of an HTCJob's jobs is",
-					ref.name,
-				),
-			}
+			return ended(cmd.Context(), where.topSteps(cmd, ref.name, attempt, format))
 		}
 		response, err := where.output(cmd.Context(), ref.name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
 		if err != nil {
@@ -68,41 +67,68 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		if format == "json" {
 			err = jsonLines(cmd.OutOrStdout()).Encode(report)
 		} else {
-			err = writeUsage(cmd.OutOrStdout(), report)
+			err = writeUsage(cmd.OutOrStdout(), "", report, func(proc int32) string { return strconv.Itoa(int(proc)) })
 		}
-		if err == nil && report.Unknown != "" {
-			fmt.Fprintf(
-				cmd.ErrOrStderr(),
-				"HTCondor does not answer about the jobs that have not ended: %s\n",
-				Plain(report.Unknown),
-			)
+		if err == nil {
+			sayUnknown(cmd.ErrOrStderr(), report)
 		}
 		return err
 	}
 	return c
 }
 
-// writeUsage prints a report for people.
-func writeUsage(w io.Writer, report usage.Report) error {
+// topSteps shows what the nodes of a workflow use, step by step.
+func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format string) error {
+	c.resource = v1alpha1.WorkflowResource
+	response, err := c.output(cmd.Context(), name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var last usage.Step
+	for steps := json.NewDecoder(response.Body); ; {
+		var step usage.Step
+		switch err := steps.Decode(&step); {
+		case errors.Is(err, io.EOF):
+			sayUnknown(cmd.ErrOrStderr(), last.Report)
+			return nil
+		case err != nil:
+			return fmt.Errorf("the answer was interrupted: %w", err)
+		}
+		if last = step; format == "json" {
+			err = jsonLines(cmd.OutOrStdout()).Encode(step)
+		} else {
+			place := func(node int32) string { return step.Nodes[node] }
+			err = writeUsage(cmd.OutOrStdout(), "step "+step.Step+": ", step.Report, place)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// sayUnknown says why a report knows only about jobs that have ended.
+func sayUnknown(w io.Writer, report usage.Report) {
+	if report.Unknown != "" {
+		fmt.Fprintf(w, "HTCondor does not answer about the jobs that have not ended: %s\n", Plain(report.Unknown))
+	}
+}
+
+// writeUsage prints a report for people; name is what a job is called.
+func writeUsage(w io.Writer, title string, report usage.Report, name func(int32) string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "jobs: %d, running: %d, ended: %d\n", report.Jobs, report.Running, report.Ended)
+	fmt.Fprintf(&b, "%sjobs: %d, running: %d, ended: %d\n", Plain(title), report.Jobs, report.Running, report.Ended)
 	if report.Usage == nil {
 		b.WriteString("no job has started yet\n")
 	} else {
 		const row = "%-8s  %10s %10s %10s  %s\n"
 		fmt.Fprintf(&b, row, "RESOURCE", "REQUESTED", "MEDIAN", "WORST", "JOB")
-		for _, line := range []struct {
-			resource string
-			used     *v1alpha1.Used
-		}{{"cpu", report.CPU}, {"memory", report.Memory}, {"disk", report.Disk}} {
-			if line.used == nil {
-				continue
-			}
+		for _, of := range report.Each() {
 			requested := "-"
-			if line.used.Requested != nil {
-				requested = line.used.Requested.String()
+			if of.Requested != nil {
+				requested = of.Requested.String()
 			}
-			fmt.Fprintf(&b, row, line.resource, requested, line.used.Median.String(), line.used.Worst.String(), strconv.Itoa(int(line.used.WorstProc)))
+			fmt.Fprintf(&b, row, of.Name, requested, of.Median.String(), of.Worst.String(), Plain(name(of.WorstProc)))
 		}
 		fmt.Fprintln(&b, Plain(report.Advice))
 	}

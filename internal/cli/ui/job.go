@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -190,7 +191,7 @@ func factsOf(job *v1alpha1.HTCJob) []fact {
 		},
 		fact{"Jobs", strconv.Itoa(job.Jobs())},
 		fact{"Image", job.Spec.Script.Image},
-		fact{"Command", job.Spec.Script.Command},
+		fact{"Command", cmp.Or(job.Spec.Script.Command, job.Spec.Script.Executable)},
 		fact{
 			"Each asks for",
 			memory,

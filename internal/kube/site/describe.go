@@ -137,6 +137,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		PoolImages:       p.Spec.Images,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
+		Executable:       job.Spec.Script.Executable,
 		Args:             job.Spec.Script.Args,
 		Before:           part(job.Spec.Script.Before),
 		After:            part(job.Spec.Script.After),

@@ -109,10 +109,14 @@ func (d Description) argumentsShell() string {
 	if more != "" {
 		name = "run_script"
 	}
-	return name + "() {\n\trun \"$@\"" + argumentWords(d.Args) + "\n}\n" + more
+	words := argumentWords(d.Args)
+	if len(d.Args) == 0 && d.Executable != "" {
+		words = ""
+	}
+	return name + "() {\n\trun \"$@\"" + words + "\n}\n" + more
 }
 
-// argumentWords returns arguments as words of the wrapper: without any, the job's number.
+// argumentWords returns the arguments of a script as words of the wrapper: without any, the job's number.
 func argumentWords(args []string) string {
 	if len(args) == 0 {
 		return ` "$proc"`

@@ -36,7 +36,8 @@ type Description struct {
 	PoolImages    []string // further patterns that an image must match, too; none: every image
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
-	Args          []string // of the script; none: the job's number alone. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
+	Executable    string   // instead of both: a file in the script's directory, or with / first one of the image
+	Args          []string // of the script, none: the job's number alone; or of the executable. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
 	Before        *Part    // runs before the script, which runs only if it succeeds; nil: nothing
 	After         *Part    // runs when the script has ended by itself, and its return code is the job's; nil: nothing
 
@@ -139,7 +140,7 @@ func (d Description) check() error {
 	if m := macro.FindString(d.BatchName); m != "" || strings.HasSuffix(d.BatchName, `\`) {
 		return condor.Refusal("name %q: expected neither a macro such as $(X) nor a backslash at the end", d.BatchName)
 	}
-	if err := checkCommand("command", d.Command); err != nil {
+	if err := d.checkProgram(); err != nil {
 		return err
 	}
 	if err := d.checkParts(); err != nil {

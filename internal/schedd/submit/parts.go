@@ -13,7 +13,7 @@ var partsBody string
 
 // Part is what runs in a job before its script or after it, in a container of the same image and with the same files.
 type Part struct {
-	Command string // as Description.Command; empty: that
+	Command string // as Description.Command; empty: that, which there is then
 	Source  string
 	Args    []string // as Description.Args
 }
@@ -61,6 +61,8 @@ func (d Description) checkParts() error {
 				field, len(p.Source))
 		case strings.ContainsRune(p.Source, 0) || !utf8.ValidString(p.Source):
 			return condor.Refusal("%s.source: expected text without NUL characters: encode binary data, as base64 for example", field)
+		case p.Command == "" && d.Executable != "":
+			return condor.Refusal("%s.command: expected one beside spec.script.executable, such as sh", field)
 		}
 		if p.Command != "" {
 			if err := checkCommand(field+".command", p.Command); err != nil {

@@ -212,11 +212,13 @@ func TestPartsThatCannotRunAreRefused(t *testing.T) {
 		change func(*Description)
 		words  string
 	}{
-		"several machines":    {func(d *Description) { d.Nodes, d.Sender = 2, "/usr/bin/htcd" }, "spec.script.after: found nodes, too"},
-		"nothing":             {func(d *Description) { d.After.Source = " \n" }, "spec.script.after.source: expected at least one command"},
-		"too much":            {func(d *Description) { d.After.Source = strings.Repeat("é", 1<<15) + "a" }, "at most 64 KiB of UTF-8, found 65537 bytes"},
-		"no text":             {func(d *Description) { d.After.Source = "a\x00" }, "spec.script.after.source: expected text without NUL"},
-		"no program":          {func(d *Description) { d.After.Command = "-x" }, `spec.script.after.command "-x": expected a program`},
+		"several machines": {func(d *Description) { d.Nodes, d.Sender = 2, "/usr/bin/htcd" }, "spec.script.after: found nodes, too"},
+		"nothing":          {func(d *Description) { d.After.Source = " \n" }, "spec.script.after.source: expected at least one command"},
+		"too much":         {func(d *Description) { d.After.Source = strings.Repeat("é", 1<<15) + "a" }, "at most 64 KiB of UTF-8, found 65537 bytes"},
+		"no text":          {func(d *Description) { d.After.Source = "a\x00" }, "spec.script.after.source: expected text without NUL"},
+		"no program":       {func(d *Description) { d.After.Command = "-x" }, `spec.script.after.command "-x": expected a program`},
+		"no command at all": {func(d *Description) { d.Executable, d.Command, d.Source = "/bin/true", "", "" },
+			"spec.script.after.command: expected one beside spec.script.executable"},
 		"a blank command":     {func(d *Description) { d.After.Command = " " }, "spec.script.after.command"},
 		"arguments":           {func(d *Description) { d.After.Args = []string{"\x00"} }, "spec.script.after.args[0]: found a NUL"},
 		"variables of nobody": {func(d *Description) { d.After.Args = []string{"{{item.X}}"} }, "spec.script.after.args[0]: found {{item.X}}"},

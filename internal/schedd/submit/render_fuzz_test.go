@@ -64,7 +64,7 @@ func FuzzRender(f *testing.F) {
 		require.Equal(t, []string{image}, shellWords(t, lineOf(head, "image=")))
 		require.Equal(t, strings.Fields(command), shellWords(t, lineOf(head, "set -- ")))
 		require.NotContains(t, head, "\r")
-		require.Equal(t, 36, strings.Count(head, "\n"))
+		require.Equal(t, 37, strings.Count(head, "\n"))
 	})
 }
 

@@ -109,7 +109,8 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	} else {
 		set("node", "")
 	}
-	b.WriteString("set --" + commandWords(d.Command) + "\n")
+	set("program", d.program())
+	b.WriteString("set --" + commandWords(d.words()) + "\n")
 	b.WriteString(d.argumentsShell())
 	b.WriteString(d.ownMoves())
 	if gathers {

@@ -88,7 +88,9 @@ main() {
 		done
 		[ -z "$archives" ] || unpack
 	fi
+	[ "$program" = script ] || rm -f script # nothing is in it
 	enclose
+	[ -n "$again" ] || make_executable
 	directories
 	had=$found
 	[ -z "$checkpoint" ] || place_checkpoint
@@ -100,7 +102,7 @@ main() {
 	mounted=$again
 	part='the script'
 	stays="$successes $checkpoint"
-	arguments "$@" "$scratch/script"
+	arguments "$@" ${program:+"$scratch/$program"}
 	trap - TERM INT QUIT
 	[ "${rank:-0}" = 0 ] || stay
 	true 2>/dev/null >.htcd/over # on a full disk, : would end the shell
@@ -232,6 +234,14 @@ enclose() {
 		cp -p "$@" .htcd/job/
 	fi
 	[ -z "$ticket" ] || show_ticket
+}
+
+# make_executable lets an input be the program that is run. One in an archive has the rights that it has there.
+make_executable() {
+	case $program in
+	script | */*) return ;;
+	esac
+	[ ! -f ".htcd/job/$program" ] || [ -h ".htcd/job/$program" ] || chmod u+x ".htcd/job/$program"
 }
 
 # matches reports whether the name $1 is one at which a line of $2, the pattern of a path, begins.

@@ -22,7 +22,7 @@ func (t *Tally) advice() string {
 		case r.worst > r.asked && need > r.asked:
 			all = append(
 				all,
-				fmt.Sprintf("%s: %s instead of %s, as job %d used %s", name, str(quantity(need)), &asked, r.proc, &most),
+				fmt.Sprintf("%s: %s instead of %s, as %s used %s", name, str(quantity(need)), &asked, t.name(r.proc), &most),
 			)
 		case less && need <= r.asked-r.asked/4:
 			all = append(
@@ -39,6 +39,13 @@ func (t *Tally) advice() string {
 		return Fits
 	}
 	return "Next time ask for " + strings.Join(all, "; ") + "."
+}
+
+func (t *Tally) name(proc int) string {
+	if t.Name == nil {
+		return fmt.Sprint("job ", proc)
+	}
+	return t.Name(proc)
 }
 
 func str(q resource.Quantity) string { return q.String() }

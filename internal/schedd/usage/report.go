@@ -20,3 +20,30 @@ type Report struct {
 
 	*v1alpha1.Usage `json:"usage,omitempty"` // absent: none has started
 }
+
+// Step is what the nodes of one step have used so far.
+type Step struct {
+	Step string `json:"step"`
+	Report
+	// Nodes has the places of the nodes that used most, by their numbers: SEQUENCE/INDEX, or the name in spec.graph.
+	Nodes map[int32]string `json:"nodes,omitempty"`
+}
+
+// Each lists what is known of cpu, memory and disk.
+func (r Report) Each() (all []Resource) {
+	if r.Usage == nil {
+		return nil
+	}
+	for _, of := range []Resource{{"cpu", r.CPU}, {"memory", r.Memory}, {"disk", r.Disk}} {
+		if of.Used != nil {
+			all = append(all, of)
+		}
+	}
+	return all
+}
+
+// Resource is how much of a resource was used.
+type Resource struct {
+	Name string
+	*v1alpha1.Used
+}

@@ -9,7 +9,12 @@ import (
 )
 
 // Tally collects what the jobs of an attempt used, each once: 24 bytes for a job. The zero value is empty.
-type Tally struct{ cpu, memory, disk resourceTally }
+type Tally struct {
+	// Name is what the advice calls a job, such as job 7; nil: that.
+	Name func(proc int) string
+
+	cpu, memory, disk resourceTally
+}
 
 // resourceTally is that of one resource.
 type resourceTally struct {

@@ -67,6 +67,7 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	)
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
+	serve(resourceWorkflows, "/usage", source.NodeUsage, lines, "attempt")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
 	for _, scope := range []string{"", "/namespaces/{namespace}"} { // the apiserver asks RBAC for the cluster, or for the namespace
 		mux.HandleFunc("GET /apis/"+GroupVersion.String()+scope+"/"+resourceHistory,
@@ -96,7 +97,7 @@ func notServed(w http.ResponseWriter, r *http.Request) {
 			r.Method,
 			GroupVersion.WithResource(resourceJobs).GroupResource(),
 			"",
-			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; GET [/namespaces/{namespace}]/history; and GET, PATCH and DELETE of /namespaces/{namespace}/uploads/{name}",
+			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files, /log/usage and /log/nodes; GET [/namespaces/{namespace}]/history; and GET, PATCH and DELETE of /namespaces/{namespace}/uploads/{name}",
 			0,
 			true,
 		),

@@ -85,6 +85,7 @@ func (s *source) Nodes(ctx context.Context, q Query) (*Answer, error) { return s
 
 func (s *source) NodeArchive(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
+func (s *source) NodeUsage(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 func (s *source) NodeFiles(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func (s *source) Files(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }

@@ -186,6 +186,7 @@ type Source interface {
 	Attempts(ctx context.Context, q Query) (*Answer, error)
 	NodeLog(ctx context.Context, q Query) (*Answer, error)
 	Nodes(ctx context.Context, q Query) (*Answer, error)
+	NodeUsage(ctx context.Context, q Query) (*Answer, error)
 	NodeArchive(ctx context.Context, q Query) (*Answer, error)
 	NodeFiles(ctx context.Context, q Query) (*Answer, error)
 	History(ctx context.Context, q Query) (*Answer, error)
