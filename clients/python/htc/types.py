@@ -200,6 +200,7 @@ HTCJobSpecScript = TypedDict(
         "args": "list[str]",
         "before": "HTCJobSpecScriptBefore",
         "command": "str",
+        "executable": "str",
         "image": "str",
         "queue": "int",
         "source": "str",
