@@ -12,6 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -72,7 +73,8 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	s.letGo <- struct{}{}
 	<-removed
 	w.Actions.Queues[reconciler.Deleting].Done(key)
-	w.settle()
+	w.asks(w.schedd)
+	w.later(2 * recovery.AbsentTwice)
 	require.Nil(t, w.job("gone"))
 }
 
@@ -87,6 +89,7 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 	require.Zero(t, w.schedd.Calls(scheddtest.Remove))
 	require.Equal(t, 1, w.Actions.Queues[reconciler.Deleting].Len())
 	w.settle()
+	w.later(2 * recovery.AbsentTwice)
 	require.Nil(t, w.job("gone"))
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -65,6 +66,7 @@ func TestAnEndedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {
 	w.later(59 * time.Second)
 	require.NotNil(t, w.job("one"))
 	w.later(time.Second)
+	w.later(2 * recovery.AbsentTwice)
 	require.Nil(t, w.job("one"))
 	require.Contains(t, w.events, "Normal Expired: deleted 60 seconds after its end (spec.ttlSecondsAfterFinished)")
 }

@@ -127,9 +127,9 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
 		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
 	}
-	_, far := phaseNews(s, status.Phase)
-	if kept { // how far it was is still said
-		far = status.Message
+	far := status.Message // how far it was is still said
+	if !kept {
+		_, far = phaseNews(s, status.Phase)
 	}
 	status.Reason, status.Message = Summary(status.Phase, status.Conditions, far)
 	return status

@@ -26,7 +26,7 @@ func TestAnAttemptIsAFactoryByItsSpecOrItsSize(t *testing.T) {
 		"the spec says so":                      {new(int32(7)), 10, 1000, 7},
 		"and how many":                          {new(int32(7)), 100_000, 1000, 7},
 	} {
-		require.Equal(t, tc.want, AtOnce(v1alpha1.HTCJobSpec{Parallelism: tc.spec}, tc.jobs, tc.above), name)
+		require.Equal(t, tc.want, AtOnce(v1alpha1.HTCJobSpec{Handling: v1alpha1.Handling{Parallelism: tc.spec}}, tc.jobs, tc.above), name)
 	}
 }
 

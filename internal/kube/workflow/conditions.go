@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -263,7 +262,7 @@ func (s Situation) outputCondition(set setCondition, v view) {
 		is, reason, message = metav1.ConditionFalse, "NotEnded", notEnded
 	case s.Unfetched:
 		is, reason, message = metav1.ConditionFalse, "Fetching", "the output of the nodes is being fetched"
-	case slices.ContainsFunc(s.DAGs, DAG.givenUp):
+	case dag.Job.Fetched == ledger.GivenUp:
 		is, reason, message = metav1.ConditionFalse, lifecycle.ReasonGivenUp, "the output could not be fetched: DAGMan's job has left the queue"
 	}
 	set(v1alpha1.ConditionOutputFetched, is, reason, message)

@@ -95,6 +95,7 @@ func TestAWorkflowsStatusHasASentence(t *testing.T) {
 		"one has failed":     {failed, "3 of 4 nodes done, 1 failed; b/all: exit code 4", new(int32(4))},
 		"it was refused":     {newSituation(t).with(refused), "no such schedd", nil},
 		"the ledger was lost": {newSituation(t, func(w *v1alpha1.HTCWorkflow) {
+			w.Finalizers = []string{v1alpha1.Finalizer}
 			w.Status = v1alpha1.HTCWorkflowStatus{Attempt: 1, Phase: v1alpha1.PhaseSucceeded, Message: "before"}
 		}), "before", nil},
 	} {

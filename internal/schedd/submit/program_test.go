@@ -20,9 +20,9 @@ func TestAnExecutableRunsWithItsArgumentsAlone(t *testing.T) {
 		args       []string
 		stdout     string
 	}{
-		"an input":                    {"simulate", nil, "DIR/simulate\nsimulate\ntools\n"},
-		"with arguments":              {"simulate", []string{"{{proc}}", "it's"}, "DIR/simulate 2 it's\nsimulate\ntools\n"},
-		"one in a directory":          {"tools/run", []string{"x"}, "DIR/tools/run x\nsimulate\ntools\n"},
+		"an input":                    {"simulate", nil, "DIR/simulate\njob.sub\nsimulate\ntools\n"},
+		"with arguments":              {"simulate", []string{"{{proc}}", "it's"}, "DIR/simulate 2 it's\njob.sub\nsimulate\ntools\n"},
+		"one in a directory":          {"tools/run", []string{"x"}, "DIR/tools/run x\njob.sub\nsimulate\ntools\n"},
 		"a program of the image":      {image, nil, image + "\n"},
 		"that program with arguments": {image, []string{"a b"}, image + " a b\n"},
 	} {

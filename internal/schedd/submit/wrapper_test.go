@@ -57,7 +57,8 @@ shift
 for argument; do
 	shift
 	case $argument in
-	"$_CONDOR_SCRATCH_DIR"/script | "$_CONDOR_SCRATCH_DIR"/.htcd-*) argument=$PWD/${argument##*/} ;;
+	"$_CONDOR_SCRATCH_DIR"/.htcd/*) ;;
+	"$_CONDOR_SCRATCH_DIR"/*) argument=$PWD/${argument#"$_CONDOR_SCRATCH_DIR"/} ;;
 	esac
 	set -- "$@" "$argument"
 done

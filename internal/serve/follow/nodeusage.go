@@ -100,7 +100,7 @@ func (r *Reader) steps(ctx context.Context, dags dags) ([]usage.Step, error) {
 // add counts a node. Its number is that in its DAG, whose first one has this number. What it takes over from an earlier
 // attempt has used nothing in this one.
 func (t *nodeTally) add(n ledger.Node, first int) {
-	for len(t.nodes) < first+n.Number {
+	for len(t.nodes) <= first+n.Number {
 		t.nodes = append(t.nodes, talliedNode{})
 	}
 	if n.Source == ledger.SourceCarried {
@@ -116,7 +116,7 @@ func (t *nodeTally) add(n ledger.Node, first int) {
 	}
 	s := t.steps[at]
 	s.Jobs++
-	t.nodes = append(t.nodes, talliedNode{Place: n.Place, step: s, known: n.Usage != ""})
+	t.nodes[first+n.Number] = talliedNode{Place: n.Place, step: s, known: n.Usage != ""}
 	if n.Usage != "" {
 		s.Ended++
 		s.tally.Add(first+n.Number, usage.Parse(n.Usage))
