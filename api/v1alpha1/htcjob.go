@@ -455,7 +455,6 @@ type ScriptPart struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=65536
-	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 65536",message="source must be at most 64 KiB of UTF-8: put more into the script, or into an input"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="source must not hold NUL characters: encode binary data, as base64 for example"
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="source must not be blank: write at least one command"
 	Source string `json:"source"`
