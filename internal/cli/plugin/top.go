@@ -85,17 +85,20 @@ func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format 
 		return err
 	}
 	defer response.Body.Close()
-	var last usage.Step
+	var silent usage.Report // of a step, of which HTCondor does not answer about some jobs
 	for steps := json.NewDecoder(response.Body); ; {
 		var step usage.Step
 		switch err := steps.Decode(&step); {
 		case errors.Is(err, io.EOF):
-			sayUnknown(cmd.ErrOrStderr(), last.Report)
+			sayUnknown(cmd.ErrOrStderr(), silent)
 			return nil
 		case err != nil:
 			return fmt.Errorf("the answer was interrupted: %w", err)
 		}
-		if last = step; format == "json" {
+		if step.Unknown != "" {
+			silent = step.Report
+		}
+		if format == "json" {
 			err = jsonLines(cmd.OutOrStdout()).Encode(step)
 		} else {
 			place := func(node int32) string { return step.Nodes[node] }
