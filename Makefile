@@ -157,7 +157,7 @@ renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for
 .PHONY: test-node
 test-node: ## build the image, bring up a node, and test htcd as the pod of deploy/base
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags node -count=1 -timeout 15m ./node
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags node -count=1 -timeout 60m ./node
 
 # Not part of test: Argo and Kueue are built first, once for this machine. PEER is newest (the default) or previous.
 .PHONY: test-argo
