@@ -29,11 +29,7 @@ var (
 
 // settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in
 // which a half-spooled cluster might still be completed.
-func settling() time.Duration { return 3*time.Minute + inTurn() }
-
-// inTurn is how much longer it takes with more trials, which wait for one another: the output of two is fetched at a
-// time, and half of them need the account that the common Secret does not have just then.
-func inTurn() time.Duration { return time.Duration(*trials) * 2 * time.Second }
+func settling() time.Duration { return 3*time.Minute + inTurn(*trials) }
 
 func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	if *seed == 0 {

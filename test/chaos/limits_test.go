@@ -165,7 +165,7 @@ func (p *Player) ended(t *testing.T, began time.Time, namespaces []string) {
 		if done != last {
 			last, progress = done, time.Now()
 		}
-		require.Less(t, time.Since(progress), patience(), "nothing ends any more: %v", phases)
+		require.Less(t, time.Since(progress), patience(*trials), "nothing ends any more: %v", phases)
 		sleep(t.Context(), time.Second)
 	}
 }

@@ -218,13 +218,17 @@ func (p *Player) Restore(ctx context.Context) error {
 
 // patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are
 // active.
-func patience() time.Duration { return 10*time.Minute + inTurn() }
+func patience(trials int) time.Duration { return 10*time.Minute + inTurn(trials) }
+
+// inTurn is how much longer it takes with more trials, which wait for one another: the output of two is fetched at a
+// time, and half of them need the account that the common Secret does not have just then.
+func inTurn(trials int) time.Duration { return time.Duration(trials) * 2 * time.Second }
 
 // givesUp reports whether an edit is no longer tried.
 func (p *Player) givesUp(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience()
+	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience(len(p.sent))
 }
 
 // try carries out the user's part in the life of one HTCJob.
