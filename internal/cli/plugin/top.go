@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 			err = writeUsage(cmd.OutOrStdout(), "", report, func(proc int32) string { return strconv.Itoa(int(proc)) })
 		}
 		if err == nil {
-			sayUnknown(cmd.ErrOrStderr(), report)
+			sayUnknown(cmd.ErrOrStderr(), report.Unknown)
 		}
 		return err
 	}
@@ -85,19 +86,17 @@ func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format 
 		return err
 	}
 	defer response.Body.Close()
-	var silent usage.Report // of a step, of which HTCondor does not answer about some jobs
+	unknown := ""
 	for steps := json.NewDecoder(response.Body); ; {
 		var step usage.Step
 		switch err := steps.Decode(&step); {
 		case errors.Is(err, io.EOF):
-			sayUnknown(cmd.ErrOrStderr(), silent)
+			sayUnknown(cmd.ErrOrStderr(), unknown)
 			return nil
 		case err != nil:
 			return fmt.Errorf("the answer was interrupted: %w", err)
 		}
-		if step.Unknown != "" {
-			silent = step.Report
-		}
+		unknown = cmp.Or(step.Unknown, unknown)
 		if format == "json" {
 			err = jsonLines(cmd.OutOrStdout()).Encode(step)
 		} else {
@@ -110,10 +109,10 @@ func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format 
 	}
 }
 
-// sayUnknown says why a report knows only about jobs that have ended.
-func sayUnknown(w io.Writer, report usage.Report) {
-	if report.Unknown != "" {
-		fmt.Fprintf(w, "HTCondor does not answer about the jobs that have not ended: %s\n", Plain(report.Unknown))
+// sayUnknown says why only the jobs that have ended are known; empty: the others are, too.
+func sayUnknown(w io.Writer, why string) {
+	if why != "" {
+		fmt.Fprintf(w, "HTCondor does not answer about the jobs that have not ended: %s\n", Plain(why))
 	}
 }
 

@@ -2,7 +2,6 @@ package follow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -114,21 +113,10 @@ func ofNodes(step string, sequence, index int, change ...func(*aggregate.Query))
 	return q
 }
 
-func (w *world) listed(change ...func(*aggregate.Query)) (all []aggregate.Node) {
+func (w *world) listed(change ...func(*aggregate.Query)) []aggregate.Node {
 	w.t.Helper()
 	answer, err := w.Nodes(w.t.Context(), ofNodes("", 0, 0, change...))
-	require.NoError(w.t, err)
-	var text strings.Builder
-	require.NoError(w.t, answer.Write(w.t.Context(), &text))
-	for lines := json.NewDecoder(strings.NewReader(text.String())); ; {
-		var n aggregate.Node
-		err := lines.Decode(&n)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(w.t, err)
-		all = append(all, n)
-	}
+	return linesOf[aggregate.Node](w.t, answer, err)
 }
 
 func TestNodesAreListedInTheOrderOfTheirDAGs(t *testing.T) {

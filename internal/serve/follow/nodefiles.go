@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strconv"
+	"sync"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -22,8 +22,12 @@ import (
 func (r *Reader) NodeArchive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
 		out := tar.NewWriter(w)
-		err := c.each(ctx, q.Proc, func(number int, name string, records map[string]string) error {
-			err := r.o.Nodes.ArchiveNode(ctx, out, c.at, name, number, records)
+		err := c.each(ctx, q.Proc, func(number int, name string, records func() (map[string]string, error)) error {
+			first, err := records()
+			if err != nil {
+				return err
+			}
+			err = r.o.Nodes.ArchiveNode(ctx, out, c.at, name, number, first)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -40,7 +44,7 @@ func (r *Reader) NodeArchive(ctx context.Context, q aggregate.Query) (*aggregate
 func (r *Reader) NodeFiles(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
 		lines := json.NewEncoder(w)
-		return c.each(ctx, q.Proc, func(number int, name string, _ map[string]string) error {
+		return c.each(ctx, q.Proc, func(number int, name string, _ func() (map[string]string, error)) error {
 			err := r.o.Nodes.NodeFiles(ctx, c.at, name, func(path string, size int64) error {
 				return lines.Encode(aggregate.File{Job: number, Node: name, Path: path, Size: size})
 			})
@@ -74,8 +78,8 @@ func (r *Reader) keptNodes(
 	if err != nil { // it says so itself
 		return nil, absent(q, where(objectOfWorkflow(w), nil, nil))
 	}
-	var dags dags
-	if err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { dags, err = r.dags(tx, w, q); return err }); err != nil {
+	dags, err := r.dagsOf(ctx, w, q)
+	if err != nil {
 		return nil, err
 	}
 	if len(dags.runs) == 0 {
@@ -83,7 +87,7 @@ func (r *Reader) keptNodes(
 	}
 	c := chosen{r, steps, dags.runs, q, output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: dags.attempt}}
 	count := 0
-	if err := c.each(ctx, 0, func(int, string, map[string]string) error { count++; return nil }); err != nil {
+	if err := c.each(ctx, 0, func(int, string, func() (map[string]string, error)) error { count++; return nil }); err != nil {
 		return nil, err
 	}
 	if count == 0 {
@@ -99,12 +103,8 @@ func objectOfWorkflow(w *v1alpha1.HTCWorkflow) object {
 	return object{w.Name, w.Status.Phase, w.Status.Conditions}
 }
 
-// fill gives the steps the items with which a DAG was sent, if it is said of their files where they land, and returns those
-// of the sequences.
+// fill gives the steps the items with which a DAG was sent, and returns those of the sequences.
 func (c chosen) fill(ctx context.Context, dag ledger.Run) (sequences []string, err error) {
-	if !slices.ContainsFunc(c.steps.Steps, func(s graph.Step) bool { return s.Job.Landing != nil }) {
-		return nil, nil
-	}
 	err = c.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		var tables map[string][]string
 		if tables, err = tx.Tables(dag.UID, dag.Attempt); err != nil {
@@ -122,11 +122,12 @@ func (c chosen) fill(ctx context.Context, dag ledger.Run) (sequences []string, e
 	return sequences, nil
 }
 
-// each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one.
+// each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one. The
+// records of their first headers are made for those who ask.
 func (c chosen) each(
 	ctx context.Context,
 	from int,
-	fn func(number int, name string, records map[string]string) error,
+	fn func(number int, name string, records func() (map[string]string, error)) error,
 ) error {
 	var filter ledger.NodeFilter
 	if !c.q.AnySequence {
@@ -146,24 +147,28 @@ func (c chosen) each(
 	first := 0 // the number of the first node of a DAG
 	for _, dag := range c.runs {
 		filter.From = max(0, from-first)
-		sequences, err := c.fill(ctx, dag)
-		if err != nil {
-			return err
-		}
-		err = c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
+		sequences := sync.OnceValues(func() ([]string, error) { return c.fill(ctx, dag) })
+		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
 			step, is := stepOf[n.StepName]
 			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
 				return nil
 			}
 			node := graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}
 			name := c.steps.Name(node)
-			records := map[string]string{aggregate.RecordNode: name}
-			if c.steps.Steps[step].Job.Landing != nil {
-				records[aggregate.RecordVariables] = c.steps.Variables(node, sequences)
+			return fn(first+n.Number, name, func() (map[string]string, error) {
+				records := map[string]string{aggregate.RecordNode: name}
+				if c.steps.Steps[step].Job.Landing == nil {
+					return records, nil
+				}
+				items, err := sequences()
+				if err != nil {
+					return nil, err
+				}
+				records[aggregate.RecordVariables] = c.steps.Variables(node, items)
 				records[aggregate.RecordNumber] = strconv.Itoa(n.Item)
 				records[aggregate.RecordCluster] = strconv.Itoa(n.Cluster)
-			}
-			return fn(first+n.Number, name, records)
+				return records, nil
+			})
 		})
 		if err != nil {
 			return err

@@ -22,11 +22,8 @@ func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	if err != nil {
 		return nil, err
 	}
-	var dags dags
-	if err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		dags, err = r.dags(tx, w, q)
-		return err
-	}); err != nil {
+	dags, err := r.dagsOf(ctx, w, q)
+	if err != nil {
 		return nil, err
 	}
 	return &aggregate.Answer{
@@ -54,6 +51,14 @@ func (r *Reader) workflow(ctx context.Context, q aggregate.Query) (*v1alpha1.HTC
 type dags struct {
 	runs    []ledger.Run
 	attempt int // 0: none was sent
+}
+
+func (r *Reader) dagsOf(ctx context.Context, w *v1alpha1.HTCWorkflow, q aggregate.Query) (d dags, err error) {
+	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		d, err = r.dags(tx, w, q)
+		return err
+	})
+	return d, err
 }
 
 func (r *Reader) dags(tx *ledger.Tx, w *v1alpha1.HTCWorkflow, q aggregate.Query) (d dags, err error) {

@@ -1,12 +1,12 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -21,27 +21,16 @@ func (r *Reader) NodeUsage(ctx context.Context, q aggregate.Query) (*aggregate.A
 	if err != nil {
 		return nil, err
 	}
-	var dags dags
-	if err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		dags, err = r.dags(tx, w, q)
-		return err
-	}); err != nil {
+	dags, err := r.dagsOf(ctx, w, q)
+	if err != nil {
 		return nil, err
 	}
 	if len(dags.runs) == 0 {
 		return nil, notYet(q, "no node has been sent yet")
 	}
-	steps, err, _ := r.reports.Do(
-		fmt.Sprint("nodes/", w.UID, "/", dags.attempt),
-		func() (steps any, err error) {
-			ctx := context.WithoutCancel(ctx)
-			err = r.question(ctx, requester{q.User, q.Namespace}, r.o.Wait, func() (err error) {
-				steps, err = r.steps(ctx, dags)
-				return err
-			})
-			return steps, err
-		},
-	)
+	steps, err := shared(ctx, r, q, fmt.Sprint("nodes/", w.UID, "/", dags.attempt), func(ctx context.Context) ([]usage.Step, error) {
+		return r.steps(ctx, dags)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +38,7 @@ func (r *Reader) NodeUsage(ctx context.Context, q aggregate.Query) (*aggregate.A
 		Attempt: dags.attempt, Close: func() {},
 		Write: func(_ context.Context, out io.Writer) error {
 			lines := json.NewEncoder(out)
-			for _, step := range steps.([]usage.Step) {
+			for _, step := range steps {
 				if err := lines.Encode(step); err != nil {
 					return err
 				}
@@ -125,37 +114,24 @@ func (t *nodeTally) add(n ledger.Node, first int) {
 
 // askAbout adds what HTCondor's queue says of a DAG's nodes that have not ended.
 func (r *Reader) askAbout(ctx context.Context, dag ledger.Run, t *nodeTally, first int) {
-	id, err := r.o.Identity(ctx, dag)
-	if err == nil {
-		tag := condor.Tag{UID: dag.UID, Attempt: dag.Attempt}
-		question := schedd.Query{Where: tag.NodesConstraint(), Nodes: true}
-		err = r.o.Schedd.Query(ctx, id, question, func(j condor.Job) error {
-			number, used := first+j.Node.Number, j.Use(time.Now())
-			if j.Node.Number < 0 || number >= len(t.nodes) || used == (usage.Use{}) {
-				return nil
-			}
-			n := &t.nodes[number]
-			if n.known || n.step == nil {
-				return nil
-			}
-			n.known = true
-			n.step.tally.Add(number, used)
-			if j.Outcome().State == condor.OutcomeOpen {
-				n.step.Running++
-			} else {
-				n.step.Ended++
-			}
-			return nil
-		})
-	}
-	asked := time.Now().UTC().Truncate(time.Second)
+	tag := condor.Tag{UID: dag.UID, Attempt: dag.Attempt}
+	question := schedd.Query{Where: tag.NodesConstraint(), Nodes: true}
+	asked, unknown := r.queued(ctx, dag, question, func(j condor.Job, used usage.Use) {
+		number := first + j.Node.Number
+		if j.Node.Number < 0 || number >= len(t.nodes) {
+			return
+		}
+		n := &t.nodes[number]
+		if n.known || n.step == nil {
+			return
+		}
+		n.known = true
+		n.step.tally.Add(number, used)
+		counted(&n.step.Report, j)
+	})
 	for _, n := range t.nodes[first:] {
-		switch {
-		case n.step == nil:
-		case err != nil:
-			n.step.Unknown = err.Error()
-		default:
-			n.step.Asked = &asked
+		if n.step != nil {
+			n.step.Asked, n.step.Unknown = cmp.Or(asked, n.step.Asked), cmp.Or(unknown, n.step.Unknown)
 		}
 	}
 }

@@ -1,10 +1,7 @@
 package follow
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,21 +11,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
-func (w *world) stepUsage() (all []usage.Step) {
+func (w *world) stepUsage() []usage.Step {
 	w.t.Helper()
 	answer, err := w.NodeUsage(w.t.Context(), ofNodes("", 0, 0))
-	require.NoError(w.t, err)
-	var b bytes.Buffer
-	require.NoError(w.t, answer.Write(w.t.Context(), &b))
-	for lines := json.NewDecoder(&b); ; {
-		var s usage.Step
-		err := lines.Decode(&s)
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(w.t, err)
-		all = append(all, s)
-	}
+	return linesOf[usage.Step](w.t, answer, err)
 }
 
 func TestTheUsageOfNodesIsToldStepByStep(t *testing.T) {

@@ -23,18 +23,9 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	if f.run == nil {
 		return nil, notYet(q, "%s: no job has started yet", f.at.why)
 	}
-	// However many users ask about a run at once, HTCondor is asked once; one of them leaving does not end that.
-	report, err, _ := r.reports.Do(
-		fmt.Sprint(f.run.UID, "/", f.run.Attempt),
-		func() (report any, err error) {
-			ctx := context.WithoutCancel(ctx)
-			err = r.question(ctx, requester{q.User, q.Namespace}, r.o.Wait, func() (err error) {
-				report, err = r.report(ctx, *f.run)
-				return err
-			})
-			return report, err
-		},
-	)
+	report, err := shared(ctx, r, q, fmt.Sprint(f.run.UID, "/", f.run.Attempt), func(ctx context.Context) (usage.Report, error) {
+		return r.report(ctx, *f.run)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +33,30 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 		Attempt: f.run.Attempt, Jobs: f.run.All(), Close: func() {},
 		Write: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(report) },
 	}, nil
+}
+
+// shared makes a report about something once for however many users ask for it at the same time; one of them leaving does
+// not end that.
+func shared[R any](
+	ctx context.Context,
+	r *Reader,
+	q aggregate.Query,
+	about string,
+	do func(context.Context) (R, error),
+) (report R, err error) {
+	made, err, _ := r.reports.Do(about, func() (_ any, err error) {
+		ctx := context.WithoutCancel(ctx)
+		var report R
+		err = r.question(ctx, requester{q.User, q.Namespace}, r.o.Wait, func() (err error) {
+			report, err = do(ctx)
+			return err
+		})
+		return report, err
+	})
+	if err != nil {
+		return report, err
+	}
+	return made.(R), nil
 }
 
 // usagePage is how many rows are read at once: a Read delays commits.
@@ -87,27 +102,47 @@ func (r *Reader) ask(
 	tally *usage.Tally,
 	known map[int]bool,
 ) {
+	tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
+	question := schedd.Query{Where: tag.Constraint().In(run.Cluster)}
+	report.Asked, report.Unknown = r.queued(ctx, run, question, func(j condor.Job, used usage.Use) {
+		proc := j.Number()
+		if known[proc] {
+			return
+		}
+		known[proc] = true
+		tally.Add(proc, used)
+		counted(report, j)
+	})
+}
+
+// queued calls fn for the jobs of a run in HTCondor's queue that have used something. It returns when HTCondor was asked,
+// or why nothing is known.
+func (r *Reader) queued(
+	ctx context.Context,
+	run ledger.Run,
+	question schedd.Query,
+	fn func(condor.Job, usage.Use),
+) (asked *time.Time, unknown string) {
 	id, err := r.o.Identity(ctx, run)
 	if err == nil {
-		tag := condor.Tag{UID: run.UID, Attempt: run.Attempt}
-		err = r.o.Schedd.Query(ctx, id, schedd.Query{Where: tag.Constraint().In(run.Cluster)}, func(j condor.Job) error {
-			proc, used := j.Number(), j.Use(time.Now())
-			if known[proc] || used == (usage.Use{}) {
-				return nil
-			}
-			known[proc] = true
-			tally.Add(proc, used)
-			if j.Outcome().State == condor.OutcomeOpen {
-				report.Running++
-			} else {
-				report.Ended++
+		err = r.o.Schedd.Query(ctx, id, question, func(j condor.Job) error {
+			if used := j.Use(time.Now()); used != (usage.Use{}) {
+				fn(j, used)
 			}
 			return nil
 		})
 	}
 	if err != nil {
-		report.Unknown = err.Error()
-		return
+		return nil, err.Error()
 	}
-	report.Asked = new(time.Now().UTC().Truncate(time.Second))
+	return new(time.Now().UTC().Truncate(time.Second)), ""
+}
+
+// counted adds a job of the queue to a report.
+func counted(report *usage.Report, j condor.Job) {
+	if j.Outcome().State == condor.OutcomeOpen {
+		report.Running++
+	} else {
+		report.Ended++
+	}
 }
