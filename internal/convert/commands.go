@@ -130,13 +130,13 @@ var rules = map[string]rule{
 	"docker_override_entrypoint":    moot("the entry point of an image is not run"),
 	"dont_encrypt_input_files":      moot("it only saves time"),
 	"dont_encrypt_output_files":     moot("it only saves time"),
-	"encrypt_execute_directory":     unlessFalse(encryption, encryptionInstead),
+	"encrypt_execute_directory":     unlessFalse(cannot(encryption, encryptionInstead)),
 	"encrypt_input_files":           cannot(encryption, encryptionInstead),
 	"encrypt_output_files":          cannot(encryption, encryptionInstead),
-	"noop_job":                      unlessFalse("every job of an HTCJob runs", "a file without this job"),
+	"noop_job":                      unlessFalse(cannot("every job of an HTCJob runs", "a file without this job")),
 	"mount_under_scratch":           mountUnderScratch,
 	"kill_sig":                      killSignal, "remove_kill_sig": killSignal, "hold_kill_sig": killSignal,
-	"preserve_relative_paths": preserve,
+	"preserve_relative_paths": unlessFalse(preserve),
 	"project_name":            projectName,
 
 	"max_idle": maxIdle, "max_materialize": maxMaterialize,
@@ -191,16 +191,16 @@ var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_
 var others = regexp.MustCompile(`^(` +
 	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|common_input_files|compress_files|container_is_common|core_size|cron_.*|` +
 	`cuda_version|dagman_.*|deferral_.*|disk_usage|docker_.*|` +
-	`container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|encrypt_.*|` +
+	`container_service_names|dont_encrypt_.*|ec2_.*|encrypt_.*|` +
 	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
-	`hold_kill_sig|image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
-	`job_machine_attrs_history_length|jobset([.].*)?|keep_claim_idle|kill_sig.*|load_profile|local_files|` +
-	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|memory_usage|mount_under_scratch|` +
+	`image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
+	`job_machine_attrs_history_length|jobset([.].*)?|kill_sig.*|load_profile|local_files|` +
+	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|memory_usage|` +
 	`next_job_start_delay|noop_.*|on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|` +
-	`primary_unix_group|remote_.*|require_.+|remove_kill_sig|rendezvousdir|` +
-	`retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
-	`stream_input|submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
-	`transfer_container|transfer_plugins|vm_.*|want_.*|wantnametag|xen_.*|.+_container_port|request_gpus?_memory` + `)$`)
+	`primary_unix_group|remote_.*|require_.+|rendezvousdir|` +
+	`retry_request_.*|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
+	`submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
+	`transfer_plugins|vm_.*|want_.*|wantnametag|xen_.*|.+_container_port|request_gpus?_memory` + `)$`)
 
 func init() {
 	for _, name := range passed {
@@ -260,13 +260,13 @@ func cannot(why, instead string) rule {
 }
 
 // unlessFalse is about commands whose default is false.
-func unlessFalse(why, instead string) rule {
+func unlessFalse(otherwise rule) rule {
 	return func(v *view, value string, by *submitfile.Statement) {
 		if isFalse(value) {
 			v.say(by, Moot, "it is the default", "", "")
 			return
 		}
-		v.say(by, Cannot, why, instead, "")
+		otherwise(v, value, by)
 	}
 }
 
@@ -295,11 +295,7 @@ func killSignal(v *view, value string, by *submitfile.Statement) {
 }
 
 // preserve says in parts where inputs lie.
-func preserve(v *view, value string, by *submitfile.Statement) {
-	if isFalse(value) {
-		v.say(by, Moot, "it is the default", "", "")
-		return
-	}
+func preserve(v *view, _ string, by *submitfile.Statement) {
 	v.say(by, Taken, "", "", "spec.script.source")
 }
 

@@ -283,7 +283,7 @@ func keyOf(s shape) string {
 func (c *converter) table() []Line {
 	lines := c.extra
 	later := map[string]bool{}
-	for _, setting := range c.after { // which stand below all lines
+	for _, setting := range c.after { // as if written after the last line
 		name, _, _ := strings.Cut(setting, " = ")
 		later[strings.ToLower(name)] = true
 	}
