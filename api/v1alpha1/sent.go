@@ -16,8 +16,8 @@ import (
 // in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Handover = false, nil, nil, false, Handover{}
-	s.MaxFailures, s.OnMaxFailures, s.Landing = nil, "", nil
-	s.Parallelism, s.Ports = nil, nil
+	s.MaxFailures, s.OnMaxFailures = nil, ""
+	s.Handling, s.Ports = Handling{}, nil
 	s.ManagedBy = ""
 	return s
 }

@@ -130,8 +130,8 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
 }
 
-// Doubtful returns a *Waiting for the first hour in which schedds, of which one's queue is younger than an attempt, have
-// no trace of it; then says what happens after that.
+// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if the queue of one of them
+// is younger than the attempt; then says what happens after that.
 func (s *Sender) Doubtful(
 	ctx context.Context,
 	places []backend.Target,
