@@ -150,7 +150,8 @@ func (k *comparison) take(j condor.Job, tool string, at time.Time) {
 			k.unstaged = map[int]Observation{}
 		}
 		o := Ad(j, at)
-		o.read, o.evidence = &p, Evidence(tool, j)
+		o = o.After(p)
+		o.evidence = Evidence(tool, j)
 		k.unstaged[j.Number()] = o
 	case j.Stuck(k.run.Procs, at):
 		k.stuck, k.spooling = true, true
@@ -164,7 +165,7 @@ func (k *comparison) take(j condor.Job, tool string, at time.Time) {
 		if !j.Reasoned && o.hold != "" && !o.byPool {
 			o.hold = p.Message // unchanged: see needsReason
 		}
-		if k.full() {
+		if o.told = p.Stderr; k.full() {
 			o.read = &p
 		}
 		changes := !unchanged || !o.Repeats(was)

@@ -44,6 +44,7 @@ type Observation struct {
 	usage     string        // what it used, in the form of usage.Use
 
 	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
+	told     string       // what the job had told of its standard error before HTCondor was asked
 	evidence string       // for humans: who showed what
 }
 
@@ -130,7 +131,7 @@ func (o Observation) Stopped(stop string) Observation {
 
 // After returns an observation that was made after the row had been read.
 func (o Observation) After(read ledger.Proc) Observation {
-	o.read = &read
+	o.read, o.told = &read, read.Stderr
 	return o
 }
 

@@ -93,7 +93,7 @@ func TestAStartSaysThatWhatWaitsRunsAndNothingElse(t *testing.T) {
 func TestWhatAJobWroteIsKeptUntilItGoesOn(t *testing.T) {
 	at := time.Unix(1000, 0)
 	shows := func(p ledger.Proc, status condor.JobStatus) ledger.Proc {
-		is, _ := Ad(condor.Job{Cluster: 1, Status: status, HoldReasonCode: 12}, at).Apply(p)
+		is, _ := Ad(condor.Job{Cluster: 1, Status: status, HoldReasonCode: 12}, at).After(p).Apply(p)
 		return is
 	}
 	wrote, _ := Writing("no file", at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)})
@@ -101,4 +101,8 @@ func TestWhatAJobWroteIsKeptUntilItGoesOn(t *testing.T) {
 	require.Equal(t, "no file", held.Stderr)
 	require.Empty(t, shows(held, condor.Running).Stderr, "it was released")
 	require.Empty(t, shows(wrote, condor.Idle).Stderr, "it was evicted")
+
+	earlier := Ad(condor.Job{Cluster: 1, Status: condor.Idle}, at).After(ledger.Proc{Status: ledger.StatusOpen})
+	still, _ := earlier.Apply(wrote)
+	require.Equal(t, "no file", still.Stderr, "HTCondor was asked before the job wrote it")
 }

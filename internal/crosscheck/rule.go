@@ -28,6 +28,7 @@ const Settling = 10 * time.Second
 //     overrules it.
 //  7. What a job tells of its standard error is kept until its next execution, which HTCondor shows by a job that is idle again or was
 //     released. That a job still runs does not clear it: HTCondor shows that for some seconds after the script has ended.
+//     Nor does what HTCondor showed before the job told it.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
@@ -64,7 +65,8 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 			p.Absent = 0
 		}
 	default:
-		if again := ended || o.jobStatus == condor.Idle || p.Reason != ""; again && o.hold == "" {
+		again := ended || o.jobStatus == condor.Idle || p.Reason != ""
+		if again && o.hold == "" && (ended || p.Stderr == o.told) {
 			p.Stderr = ""
 		}
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
