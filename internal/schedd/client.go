@@ -19,9 +19,9 @@ type Options struct {
 	Ran func(command string, took time.Duration, err error)
 }
 
-// DefaultTimeout is the deadline of a command if Options has none. condor_q and condor_rm give up on a dead schedd
+// defaultTimeout is the deadline of a command if Options has none. condor_q and condor_rm give up on a dead schedd
 // after 20 s by themselves, condor_submit not even after 300 s.
-const DefaultTimeout = 60 * time.Second
+const defaultTimeout = 60 * time.Second
 
 // Identity is the account of a command and its destination. It has a ticket, an IDTOKEN or a SciToken.
 type Identity struct {
@@ -52,7 +52,7 @@ type Client struct {
 // New returns a client. It starts nothing.
 func New(o Options) *Client {
 	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	return &Client{o: o}
 }
