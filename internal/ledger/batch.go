@@ -12,7 +12,6 @@ const maxBatch = 512
 // write is one call of Write on its way through the writing goroutine.
 type write struct {
 	fn   func(*Tx) error
-	ctx  context.Context
 	took atomic.Bool // set by the side that decides: the writing goroutine to run fn, or Write to give up
 	done chan struct{}
 
@@ -33,7 +32,7 @@ func (w *write) finish(err error) {
 // If ctx ends, a waiting fn is not run. Once fn has begun, Write waits for the outcome, so that the caller always knows
 // it.
 func (l *Ledger) Write(ctx context.Context, fn func(*Tx) error) error {
-	w := &write{fn: fn, ctx: ctx, done: make(chan struct{})}
+	w := &write{fn: fn, done: make(chan struct{})}
 	if err := l.submit(ctx, w); err != nil {
 		return fmt.Errorf("write ledger: %w", err)
 	}
