@@ -65,8 +65,8 @@ type Credential struct {
 	Registry          string // of the image, if that is its kind
 }
 
-// MaxSize is the largest credential, in bytes.
-const MaxSize = 64 << 10
+// maxSize is the largest credential, in bytes.
+const maxSize = 64 << 10
 
 // Secrets are read by jobsecrets.Reader.
 type Secrets interface {
@@ -82,7 +82,7 @@ const (
 // Read returns the content of a credential. What its owner can change, such as one that has ended, is a
 // *jobsecrets.Unusable.
 func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string, now time.Time) ([]byte, error) {
-	content, err := secrets.Read(ctx, namespace, c.Secret, c.Key, MaxSize)
+	content, err := secrets.Read(ctx, namespace, c.Secret, c.Key, maxSize)
 	if err != nil {
 		return nil, err
 	}

@@ -29,9 +29,9 @@ type Freshness struct {
 
 // The reasons of a Freshness beside those of Credential.Read.
 const (
-	ReasonValid      = "Valid"
-	ReasonNotRenewed = "NotRenewed" // valid, but jobs do not get the next ones
-	ReasonEnding     = "CredentialEnding"
+	reasonValid      = "Valid"
+	reasonNotRenewed = "NotRenewed" // valid, but jobs do not get the next ones
+	reasonEnding     = "CredentialEnding"
 )
 
 // betweenLooks is how often the ends are looked at.
@@ -54,24 +54,26 @@ type Watch struct {
 	found map[string]Freshness // by UID
 }
 
-// Of returns what is known about the Holder with that UID.
-func (w *Watch) Of(uid string) (f Freshness, known bool) {
+// Of returns what is known about the Holder with that UID, nil if nothing is.
+func (w *Watch) Of(uid string) *Freshness {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f, known = w.found[uid]
-	return f, known
+	if f, known := w.found[uid]; known {
+		return &f
+	}
+	return nil
 }
 
 // The states that States counts.
 const (
-	StateFresh    = "fresh"
-	StateEnding   = "ending"
-	StateEnded    = "ended"
-	StateUnusable = "unusable"
+	stateFresh    = "fresh"
+	stateEnding   = "ending"
+	stateEnded    = "ended"
+	stateUnusable = "unusable"
 )
 
 // States lists them.
-var States = []string{StateFresh, StateEnding, StateEnded, StateUnusable}
+var States = []string{stateFresh, stateEnding, stateEnded, stateUnusable}
 
 // States counts the holders by state.
 func (w *Watch) States() map[string]int {
@@ -81,13 +83,13 @@ func (w *Watch) States() map[string]int {
 	for _, f := range w.found {
 		switch {
 		case f.Fresh:
-			n[StateFresh]++
-		case f.Reason == ReasonEnding:
-			n[StateEnding]++
+			n[stateFresh]++
+		case f.Reason == reasonEnding:
+			n[stateEnding]++
 		case f.Reason == ReasonEnded:
-			n[StateEnded]++
+			n[stateEnded]++
 		default:
-			n[StateUnusable]++
+			n[stateUnusable]++
 		}
 	}
 	return n
@@ -104,13 +106,13 @@ func (w *Watch) Look(ctx context.Context) {
 	holders := w.Holders()
 	for _, holder := range holders {
 		f, err := w.judge(ctx, holder)
-		switch before, known := w.Of(holder.UID); {
+		switch before := w.Of(holder.UID); {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
 			found[holder.UID] = f
-		case known:
-			found[holder.UID] = before
+		case before != nil:
+			found[holder.UID] = *before
 		}
 	}
 	w.mu.Lock()
@@ -146,7 +148,7 @@ func (w *Watch) judge(ctx context.Context, holder Holder) (Freshness, error) {
 		says := fmt.Sprintf("%s ends at %s", c.Name, end.UTC().Format(time.RFC3339))
 		ends = append(ends, says)
 		if worst == nil && !w.Now().Before(end.Add(-warnBefore[c.Kind])) {
-			worst = &Freshness{Reason: ReasonEnding, Message: says + fmt.Sprintf("; renew the Secret %s", c.Secret)}
+			worst = &Freshness{Reason: reasonEnding, Message: says + fmt.Sprintf("; renew the Secret %s", c.Secret)}
 		}
 	}
 	if worst != nil {
@@ -159,9 +161,9 @@ func (w *Watch) judge(ctx context.Context, holder Holder) (Freshness, error) {
 	if !w.Served {
 		return Freshness{
 			true,
-			ReasonNotRenewed,
+			reasonNotRenewed,
 			says + "; jobs keep those that they were sent with, because htcd renews them by https only and its --callback-url is not https",
 		}, nil
 	}
-	return Freshness{true, ReasonValid, says}, nil
+	return Freshness{true, reasonValid, says}, nil
 }

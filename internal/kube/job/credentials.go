@@ -7,7 +7,6 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
-	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -52,14 +51,6 @@ func (c *Controller) watchedOf(job *v1alpha1.HTCJob) []jobcredentials.Credential
 	return slices.DeleteFunc(c.Site.CredentialsOf(job, c.pools.Presumed(job)), func(c jobcredentials.Credential) bool {
 		return c.Kind == jobcredentials.Registry // nothing is known of the ends of logins for registries
 	})
-}
-
-func (c *Controller) freshOf(job *v1alpha1.HTCJob) *lifecycle.Fresh {
-	f, known := c.freshness.Of(string(job.UID))
-	if !known {
-		return nil
-	}
-	return &lifecycle.Fresh{Is: f.Fresh, Reason: f.Reason, Message: f.Message}
 }
 
 // JobCredentials counts the HTCJobs with active jobs that have credentials, by jobcredentials.States.

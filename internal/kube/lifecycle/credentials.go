@@ -5,22 +5,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 )
 
-// Fresh says whether the credentials of active jobs are valid, and for some time more.
-type Fresh struct {
-	Is              bool
-	Reason, Message string
-}
-
-// freshCondition shows it while there are active jobs.
-func freshCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, fresh *Fresh) {
+// FreshCondition shows whether the credentials of active jobs are valid, and for some time more.
+func FreshCondition(
+	set func(kind string, is metav1.ConditionStatus, reason, message string),
+	conditions *[]metav1.Condition,
+	active bool,
+	fresh *jobcredentials.Freshness,
+) {
 	const kind = v1alpha1.ConditionCredentialsFresh
 	switch {
-	case status.Phase.Terminal() || status.Active == 0:
-		meta.RemoveStatusCondition(&status.Conditions, kind)
+	case !active:
+		meta.RemoveStatusCondition(conditions, kind)
 	case fresh == nil: // there are none, or nothing is known yet
-	case fresh.Is:
+	case fresh.Fresh:
 		set(kind, metav1.ConditionTrue, fresh.Reason, fresh.Message)
 	default:
 		set(kind, metav1.ConditionFalse, fresh.Reason, fresh.Message)

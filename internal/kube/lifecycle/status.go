@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -22,12 +23,12 @@ import (
 // answers.
 type View struct {
 	Decision  Decision
-	Blocker   *Blocker          // why the HTCJob makes no progress; nil if nothing blocks it
-	Secret    backend.Proof     // of the Secret it is sent with
-	Fresh     *Fresh            // about the credentials of the jobs; nil: not known
-	Match     *matching.Verdict // about slots for jobs that wait; nil: not known
-	Unfetched *Blocker          // why output is not fetched
-	Unpushed  *Blocker          // why artifacts are not pushed
+	Blocker   *Blocker                  // why the HTCJob makes no progress; nil if nothing blocks it
+	Secret    backend.Proof             // of the Secret it is sent with
+	Fresh     *jobcredentials.Freshness // about the credentials of the jobs; nil: not known
+	Match     *matching.Verdict         // about slots for jobs that wait; nil: not known
+	Unfetched *Blocker                  // why output is not fetched
+	Unpushed  *Blocker                  // why artifacts are not pushed
 	Logs      LogsView
 	Backend   backend.Reachability
 	Now       time.Time
@@ -75,7 +76,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if !kept {
 		submittedCondition(set, s, v)
 		inputsCondition(set, &status, s, v)
-		freshCondition(set, &status, s, v.Fresh)
+		FreshCondition(set, &status.Conditions, !status.Phase.Terminal() && status.Active > 0, v.Fresh)
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
 		earlyConditions(set, &status, s)

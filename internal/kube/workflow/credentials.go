@@ -5,9 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -72,10 +69,16 @@ func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt,
 
 // watchedOf returns the credentials of a workflow whose ends matter now.
 func (c *Controller) watchedOf(w *v1alpha1.HTCWorkflow) []jobcredentials.Credential {
-	if n := w.Status.Nodes; w.Status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0 {
+	if !active(w.Status) {
 		return nil
 	}
 	return c.credentialsOf(w)
+}
+
+// active reports whether a workflow has nodes in HTCondor's queue.
+func active(status v1alpha1.HTCWorkflowStatus) bool {
+	n := status.Nodes
+	return !status.Phase.Terminal() && n.Running+n.Idle+n.Held > 0
 }
 
 // credentialsOf lists those of all steps whose ends may be known, each once.
@@ -97,17 +100,3 @@ func (c *Controller) credentialsOf(w *v1alpha1.HTCWorkflow) (all []jobcredential
 
 // JobCredentials counts the workflows with active nodes that have credentials, by jobcredentials.States.
 func (c *Controller) JobCredentials() map[string]int { return c.freshness.States() }
-
-// freshCondition shows whether the credentials of active nodes are valid, and for some time more.
-func freshCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus, fresh *jobcredentials.Freshness) {
-	const kind = v1alpha1.ConditionCredentialsFresh
-	switch n := status.Nodes; {
-	case status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0:
-		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case fresh == nil: // there are none, or nothing is known yet
-	case fresh.Fresh:
-		set(kind, metav1.ConditionTrue, fresh.Reason, fresh.Message)
-	default:
-		set(kind, metav1.ConditionFalse, fresh.Reason, fresh.Message)
-	}
-}

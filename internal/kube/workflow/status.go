@@ -174,7 +174,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	s.describeMetrics(&status)
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
-	freshCondition(set, &status, v.fresh)
+	lifecycle.FreshCondition(set, &status.Conditions, active(status), v.fresh)
 	verdict, waits := s.matchable(&status, v)
 	lifecycle.MatchableCondition(set, &status.Conditions, waits, verdict)
 	switch status.Phase {
