@@ -36,8 +36,8 @@ func requestedOf(r *http.Request) ref {
 // logView is the page that shows a stream while it grows.
 type logView struct {
 	ref
-	Back, Text, Whole, Other string
-	Who, Stream, OtherName   string
+	Back, Text, Other      string
+	Who, Stream, OtherName string
 }
 
 // lastLines is how many lines of a log are shown of what was written before.

@@ -66,10 +66,10 @@ func tell(conditions []metav1.Condition) (all []told) {
 
 // happening is an Event.
 type happening struct {
-	Type, Reason, Message string
-	Warning               bool
-	Count                 int32
-	Last                  time.Time
+	Reason, Message string
+	Warning         bool
+	Count           int32
+	Last            time.Time
 }
 
 // happened lists Events, the newest first.
@@ -82,7 +82,7 @@ func happened(events []corev1.Event) (all []happening) {
 		if last.IsZero() {
 			last = e.EventTime.Time
 		}
-		all = append(all, happening{e.Type, e.Reason, e.Message, e.Type == corev1.EventTypeWarning, max(e.Count, 1), last})
+		all = append(all, happening{e.Reason, e.Message, e.Type == corev1.EventTypeWarning, max(e.Count, 1), last})
 	}
 	slices.SortStableFunc(all, func(a, b happening) int { return b.Last.Compare(a.Last) })
 	return all
