@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/gentype"
-	"k8s.io/client-go/listers"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -191,15 +190,4 @@ func (c *Client) Pools() *gentype.ClientWithList[*HTCPool, *HTCPoolList] {
 // NewPoolInformer is NewInformer for HTCPools.
 func (c *Client) NewPoolInformer(resync time.Duration, asked func(error)) cache.SharedIndexInformer {
 	return newInformer(c.Pools(), &HTCPool{}, resync, asked, nil)
-}
-
-// NewLister reads HTCJobs from an informer's index. What it returns is shared:
-// copy before changing.
-func NewLister(index cache.Indexer) listers.ResourceIndexer[*HTCJob] {
-	return listers.New[*HTCJob](index, GroupVersion.WithResource(Resource).GroupResource())
-}
-
-// NewWorkflowLister is NewLister for HTCWorkflows.
-func NewWorkflowLister(index cache.Indexer) listers.ResourceIndexer[*HTCWorkflow] {
-	return listers.New[*HTCWorkflow](index, GroupVersion.WithResource(WorkflowResource).GroupResource())
 }
