@@ -42,8 +42,8 @@ type Upload struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// OwnerAnnotation names, in the manifest of an artifact, whose it is.
-const OwnerAnnotation = "ch.cern.htc.owner"
+// ownerAnnotation names, in the manifest of an artifact, whose it is.
+const ownerAnnotation = "ch.cern.htc.owner"
 
 // Target is where an artifact is pushed to.
 type Target struct {
@@ -82,7 +82,7 @@ func (p *Pusher) Push(
 		ArtifactType: artifactType, Config: ocispec.DescriptorEmptyJSON,
 	}
 	if target.Owner != "" {
-		manifest.Annotations = map[string]string{OwnerAnnotation: target.Owner}
+		manifest.Annotations = map[string]string{ownerAnnotation: target.Owner}
 	}
 	var done Pushed
 	for _, f := range files {
