@@ -52,9 +52,9 @@ type notHere string
 
 func (n notHere) Error() string { return string(n) }
 
-// Run makes one check after the other, none for longer than the bound, and passes on each finding at once. It reports
+// run makes one check after the other, none for longer than the bound, and passes on each finding at once. It reports
 // whether there was no problem.
-func Run(ctx context.Context, checks []Check, bound time.Duration, found func(Finding)) bool {
+func run(ctx context.Context, checks []Check, bound time.Duration, found func(Finding)) bool {
 	well := true
 	good := map[string]bool{}
 	for _, c := range checks {

@@ -39,7 +39,7 @@ func TestACheckThatStandsOnAProblemIsSkippedAndTheOthersAreMade(t *testing.T) {
 		return func(context.Context) (string, error) { return message, err }
 	}
 	var found []Finding
-	well := Run(t.Context(), []Check{
+	well := run(t.Context(), []Check{
 		{Name: "a", Try: says("fine", nil)},
 		{Name: "b", Needs: []string{"a"}, Try: says("", &Trouble{"broken", "mend it"})},
 		{Name: "c", Needs: []string{"a", "b"}, Try: says("never said", nil)},
@@ -58,13 +58,13 @@ func TestACheckThatStandsOnAProblemIsSkippedAndTheOthersAreMade(t *testing.T) {
 	}, found)
 	require.True(
 		t,
-		Run(t.Context(), []Check{{Name: "e", Try: says("", notHere("not wanted"))}}, time.Second, func(Finding) {}),
+		run(t.Context(), []Check{{Name: "e", Try: says("", notHere("not wanted"))}}, time.Second, func(Finding) {}),
 	)
 }
 
 func TestNoCheckTakesLongerThanTheBound(t *testing.T) {
 	hangs := Check{Name: "a", Try: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
-	require.False(t, Run(t.Context(), []Check{hangs}, time.Millisecond, func(Finding) {}))
+	require.False(t, run(t.Context(), []Check{hangs}, time.Millisecond, func(Finding) {}))
 }
 
 func TestWhatMaySettleIsTriedAgain(t *testing.T) {
@@ -365,7 +365,7 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	for i := range checks {
 		checks[i].Settles = 0
 	}
-	require.False(t, Run(t.Context(), checks, time.Minute, func(f Finding) { found = append(found, f) }))
+	require.False(t, run(t.Context(), checks, time.Minute, func(f Finding) { found = append(found, f) }))
 	var verdicts []string
 	for _, f := range found {
 		verdicts = append(verdicts, f.Check+" "+string(f.Verdict))

@@ -17,7 +17,7 @@ const checkTime = triedWithin + 30*time.Second
 // Print prints what each check finds; in a table, as soon as it does. It reports whether there was no problem.
 func Print(ctx context.Context, p Patient, w io.Writer, format string) (well bool, err error) {
 	findings := []Finding{}
-	well = Run(ctx, Checks(p), checkTime, func(f Finding) {
+	well = run(ctx, Checks(p), checkTime, func(f Finding) {
 		findings = append(findings, f)
 		if format == "table" {
 			_, printed := io.WriteString(w, row(f))

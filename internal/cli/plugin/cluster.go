@@ -32,8 +32,8 @@ type Exit struct{ Code int }
 
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// ExitInterrupted is the code by which a shell shows SIGINT.
-const ExitInterrupted = 130
+// exitInterrupted is the code by which a shell shows SIGINT.
+const exitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {

@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// ExitIncomplete is the exit code of a get-output if the output of some job is missing.
-const ExitIncomplete = 3
+// exitIncomplete is the exit code of a get-output if the output of some job is missing.
+const exitIncomplete = 3
 
 // mostReasons bounds how many of the missing jobs are asked about one by one.
 const mostReasons = 5
@@ -186,14 +186,14 @@ func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string,
 	}
 	switch {
 	case ctx.Err() != nil:
-		return Exit{ExitInterrupted}
+		return Exit{exitInterrupted}
 	case err != nil && !errors.As(err, new(errHere)):
 		fmt.Fprintln(w, Plain(err.Error()))
-		return Exit{ExitIncomplete}
+		return Exit{exitIncomplete}
 	case err != nil:
 		return err
 	case missing != "":
-		return Exit{ExitIncomplete}
+		return Exit{exitIncomplete}
 	}
 	return nil
 }

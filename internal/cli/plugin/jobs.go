@@ -232,7 +232,7 @@ func (c *cluster) eachOf(ctx context.Context, all []*object, do func(*object) er
 	for _, o := range all {
 		err := do(o)
 		if ctx.Err() != nil {
-			return Exit{ExitInterrupted}
+			return Exit{exitInterrupted}
 		}
 		failures = append(failures, err)
 	}

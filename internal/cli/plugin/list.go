@@ -82,7 +82,7 @@ func (l *landing) told(warnings io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(warnings, "%s whose output is missing: %s\n", l.units(), missing)
-	return Exit{ExitIncomplete}
+	return Exit{exitIncomplete}
 }
 
 // printed returns a path as one line that a terminal only shows.

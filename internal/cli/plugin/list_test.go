@@ -37,7 +37,7 @@ func TestFilesAreListed(t *testing.T) {
 			}, {Path: "m", Proc: 2, Artifact: "r/m:v1"},
 		}},
 	}
-	require.Equal(t, Exit{ExitIncomplete}, c.list(t.Context(), &out, &warnings, job, -1, 2))
+	require.Equal(t, Exit{exitIncomplete}, c.list(t.Context(), &out, &warnings, job, -1, 2))
 	require.Equal(t, "JOB            SIZE  FILE\n"+
 		"0              1234  result/hist.root\n"+
 		`2                 0  "a\x1b[31m\nb"`+"\n"+

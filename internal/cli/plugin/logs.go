@@ -114,7 +114,7 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 // ended gives an interrupted command its exit code.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return Exit{ExitInterrupted}
+		return Exit{exitInterrupted}
 	}
 	return err
 }

@@ -228,7 +228,7 @@ func TestWhoDoesNotReadOnEndsIt(t *testing.T) {
 	require.Equal(t, 1, asked)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Equal(t, Exit{ExitInterrupted}, ended(ctx, c.log(ctx, "zero", url.Values{}, io.Discard, nil)))
+	require.Equal(t, Exit{exitInterrupted}, ended(ctx, c.log(ctx, "zero", url.Values{}, io.Discard, nil)))
 }
 
 func TestLinesHaveTheirJobBeforeThem(t *testing.T) {
@@ -286,7 +286,7 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 				return
 			}
 			_, _ = w.Write(archived(t, "0/", "", "1/", ""))
-		}, -1, ExitIncomplete, "now: 2\njobs whose output is missing: 2\njob 7.2 waits[2J\n"},
+		}, -1, exitIncomplete, "now: 2\njobs whose output is missing: 2\njob 7.2 waits[2J\n"},
 		"one ends meanwhile": {func(w http.ResponseWriter, proc string) {
 			if proc == "1" {
 				_, _ = w.Write(archived(t, "1/", "", "1/x", "late"))
@@ -297,7 +297,7 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 		"none has ended": {func(w http.ResponseWriter, _ string) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = io.WriteString(w, waits)
-		}, -1, ExitIncomplete, "now: 0\njobs whose output is missing: 0-2\njob 7.2 waits[2J\n"},
+		}, -1, exitIncomplete, "now: 0\njobs whose output is missing: 0-2\njob 7.2 waits[2J\n"},
 		"it is cut off for good": {func(w http.ResponseWriter, from string) {
 			if from == "1" {
 				http.Error(w, "not any more", http.StatusForbidden)
@@ -306,7 +306,7 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 			_, _ = w.Write(archived(t, "0/", "", "0/x", "all", "1/", "", "1/x", strings.Repeat("b", 5000))[:3500])
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, -1, ExitIncomplete, "now: 1\njobs whose output is missing: 1-2\nnot any more\n"},
+		}, -1, exitIncomplete, "now: 1\njobs whose output is missing: 1-2\nnot any more\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := serving(t, func(w http.ResponseWriter, r *http.Request) {

@@ -36,7 +36,7 @@ func (c *cluster) refused(ctx context.Context, all []*object, warnings io.Writer
 		}
 	}
 	if ctx.Err() != nil {
-		return Exit{ExitInterrupted}
+		return Exit{exitInterrupted}
 	}
 	if refusals > 0 {
 		return Exit{1}

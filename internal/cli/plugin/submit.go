@@ -135,7 +135,7 @@ An interrupt leaves the jobs as they are. Exit codes:
 			)
 			if err != nil {
 				if cmd.Context().Err() != nil {
-					return Exit{ExitInterrupted}
+					return Exit{exitInterrupted}
 				}
 				return err
 			}
@@ -343,7 +343,7 @@ func (c *cluster) wait(ctx context.Context, all []*object, d *display) error {
 	switch {
 	case ctx.Err() != nil:
 		d.say("the jobs continue: htcd list -n %s shows them, htcd delete removes them", c.namespace)
-		return Exit{ExitInterrupted}
+		return Exit{exitInterrupted}
 	case err != nil:
 		return err
 	}

@@ -81,7 +81,7 @@ Needs the right to patch, list and delete uploads of output.htc.cern.ch, which t
 				err = where.upload(cmd.Context(), f, cmd.ErrOrStderr())
 			}
 			if cmd.Context().Err() != nil {
-				return Exit{ExitInterrupted}
+				return Exit{exitInterrupted}
 			}
 			if err != nil {
 				return err
