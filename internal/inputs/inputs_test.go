@@ -219,8 +219,8 @@ func TestInputsOfEveryKind(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, digest)
 	}
-	require.NoError(t, Remove(dir))
-	require.NoError(t, Remove(dir))
+	require.NoError(t, remove(dir))
+	require.NoError(t, remove(dir))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)

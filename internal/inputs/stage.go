@@ -43,7 +43,7 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	if err := Remove(dir); err != nil {
+	if err := remove(dir); err != nil {
 		return "", err
 	}
 	into := filepath.Join(dir, submit.InputsDir)
@@ -193,8 +193,8 @@ func sumOf(root *os.Root, name string) (string, error) {
 // Owns reports whether an entry of a run's directory is of this package.
 func Owns(name string) bool { return name == submit.InputsDir || name == manifest }
 
-// Remove removes the staged inputs of a run; none is no error.
-func Remove(dir string) error {
+// remove removes the staged inputs of a run; none is no error.
+func remove(dir string) error {
 	if err := os.Remove(filepath.Join(dir, manifest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

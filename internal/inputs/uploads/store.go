@@ -411,8 +411,8 @@ func busy(name string) error {
 
 // The times for which uploads are kept.
 const (
-	// Kept is how long one stays that nothing names, finished or not, since it was last asked for or added to.
-	Kept = 24 * time.Hour
+	// kept is how long one stays that nothing names, finished or not, since it was last asked for or added to.
+	kept = 24 * time.Hour
 	// settles is how long a whole one is left alone after it was asked for: the object that is about to name it may
 	// take so long to be seen.
 	settles = 5 * time.Minute
@@ -465,9 +465,9 @@ func (s *Store) judge(at *space, u Upload, named bool) error {
 		return nil
 	case err != nil:
 		return err
-	case named && now.Whole && idle > settles && idle < Kept:
+	case named && now.Whole && idle > settles && idle < kept:
 		return os.Chtimes(at.path(u.digest()), time.Time{}, time.Unix(0, 0))
-	case idle > Kept && !(named && now.Whole):
+	case idle > kept && !(named && now.Whole):
 		return at.drop(now)
 	}
 	return nil

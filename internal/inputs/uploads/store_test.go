@@ -291,9 +291,9 @@ func TestAnUploadGoesWithItsLastUser(t *testing.T) {
 	users[used] = nil
 	left(unused, begun)
 	users[unused] = []string{"HTCJob fit"}
-	at.now = at.now.Add(Kept)
+	at.now = at.now.Add(kept)
 	left(unused)
-	at.now = at.now.Add(Kept)
+	at.now = at.now.Add(kept)
 	left(unused)
 	users[unused] = nil
 	left()
