@@ -17,13 +17,13 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 )
 
-// EventType is the type of the events that Send posts.
-const EventType = "ch.cern.htc.job.ended"
+// eventType is the type of the events that Send posts.
+const eventType = "ch.cern.htc.job.ended"
 
-// StartType is that of an event that tells a start, HoldType that of one that tells of a hold.
+// startType is that of an event that tells a start, holdType that of one that tells of a hold.
 const (
-	StartType = "ch.cern.htc.job.started"
-	HoldType  = "ch.cern.htc.job.held"
+	startType = "ch.cern.htc.job.started"
+	holdType  = "ch.cern.htc.job.held"
 )
 
 // Callback is the content of an event: this job ended with this return code, or has started, or HTCondor is about to
@@ -220,12 +220,12 @@ func decodeRetcode(raw json.RawMessage) (int, error) {
 // encode makes the structured event of a callback.
 func encode(c Callback, now time.Time) ([]byte, error) {
 	e := event.New(event.CloudEventsVersionV1)
-	e.SetType(EventType)
+	e.SetType(eventType)
 	switch {
 	case c.Started:
-		e.SetType(StartType)
+		e.SetType(startType)
 	case c.Held:
-		e.SetType(HoldType)
+		e.SetType(holdType)
 	}
 	e.SetSource("/htcjobs/" + c.Namespace + "/" + c.Name)
 	e.SetSubject(c.JobID)

@@ -13,8 +13,8 @@ import (
 
 // Bounds of what one job may report.
 const (
-	MaxText  = notify.MaxResults // bytes
-	MaxNames = 16
+	maxText  = notify.MaxResults // bytes
+	maxNames = 16
 	// largest keeps the sum of squares of many values finite.
 	largest = 1e100
 )
@@ -38,9 +38,9 @@ func Parse(text string) (all []Result, ignored string) {
 			ignored = fmt.Sprintf(format, args...)
 		}
 	}
-	if len(text) > MaxText {
-		text = text[:strings.LastIndexByte(text[:MaxText], '\n')+1]
-		leave("expected at most %d bytes", MaxText)
+	if len(text) > maxText {
+		text = text[:strings.LastIndexByte(text[:maxText], '\n')+1]
+		leave("expected at most %d bytes", maxText)
 	}
 	at := map[string]int{}
 	for n, line := range strings.Split(text, "\n") {
@@ -55,8 +55,8 @@ func Parse(text string) (all []Result, ignored string) {
 			leave("line %d: %v", n+1, err)
 		case known:
 			all[i] = r
-		case len(all) == MaxNames:
-			leave("line %d: expected at most %d names", n+1, MaxNames)
+		case len(all) == maxNames:
+			leave("line %d: expected at most %d names", n+1, maxNames)
 		default:
 			at[r.Name] = len(all)
 			all = append(all, r)

@@ -41,9 +41,9 @@ func TestLinesAreRead(t *testing.T) {
 		many += string(c) + "=1\n"
 	}
 	got, ignored := Parse(many)
-	require.Len(t, got, MaxNames)
+	require.Len(t, got, maxNames)
 	require.Equal(t, "line 17: expected at most 16 names", ignored)
-	got, ignored = Parse(strings.Repeat("a=1\n", MaxText/4-1) + "b=12345678")
+	got, ignored = Parse(strings.Repeat("a=1\n", maxText/4-1) + "b=12345678")
 	require.Equal(t, []Result{{"a", 1}}, got, "half a number is none")
 	require.Equal(t, "expected at most 4096 bytes", ignored)
 	got, _ = Parse(strings.Repeat("=", 100_000))
