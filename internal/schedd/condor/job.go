@@ -189,15 +189,15 @@ func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == Ho
 // that is stuck because its submit was killed.
 func (j Job) Spooled() bool { return j.StageInFinish > 0 }
 
-// SpoolTime returns how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
+// spoolTime returns how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
 // leaves one that waits indefinitely; a live one takes 1.5 ms per proc (measured) and is given ten times that.
-func SpoolTime(procs int) time.Duration {
+func spoolTime(procs int) time.Duration {
 	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }
 
 // Stuck reports whether a job of a cluster of so many procs still waits for files that will never arrive.
 func (j Job) Stuck(procs int, now time.Time) bool {
-	return j.Spooling() && !j.Spooled() && now.Sub(time.Unix(j.QDate, 0)) > SpoolTime(procs)
+	return j.Spooling() && !j.Spooled() && now.Sub(time.Unix(j.QDate, 0)) > spoolTime(procs)
 }
 
 // StagingFailed reports whether the schedd removed the job because its input files never arrived. Such a job never ran;

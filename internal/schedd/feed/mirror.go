@@ -194,9 +194,9 @@ func (m *Mirror) Changes(after Mark) (all []string, now Mark, more <-chan struct
 
 // The errors of Answer.
 var (
-	ErrUnread  = errors.New("the mirror cannot read the schedd's files now")
-	ErrTooOld  = errors.New("it is not known what has changed after that mark: ask for everything")
-	ErrRefused = errors.New("the question cannot be answered")
+	errUnread  = errors.New("the mirror cannot read the schedd's files now")
+	errTooOld  = errors.New("it is not known what has changed after that mark: ask for everything")
+	errRefused = errors.New("the question cannot be answered")
 )
 
 // Asked is a question of a client.
@@ -214,7 +214,7 @@ const inOneGo = 500
 func (m *Mirror) Answer(ctx context.Context, q Asked, fn func(ad []byte) error) error {
 	c, err := compile(q.Constraint, m.o.Now)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	}
 	a := &answer{
 		Asked:      q,
@@ -244,7 +244,7 @@ func (m *Mirror) queued(ctx context.Context, a *answer) error {
 		q := m.queue
 		if q == nil {
 			m.mu.RUnlock()
-			return ErrUnread
+			return errUnread
 		}
 		for _, n := range some {
 			if own, there := q.jobs.ads[n]; there {
@@ -264,13 +264,13 @@ func (m *Mirror) numbers(after Mark) (all []number, err error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if m.queue == nil {
-		return nil, ErrUnread
+		return nil, errUnread
 	}
 	wanted := func(number) bool { return true }
 	if after != (Mark{}) {
 		changed, ok := m.queue.changed(after, false)
 		if !ok {
-			return nil, ErrTooOld
+			return nil, errTooOld
 		}
 		is := map[number]bool{}
 		for _, n := range changed {
@@ -305,7 +305,7 @@ func (m *Mirror) left(ctx context.Context, a *answer) error {
 		}
 		if !ok {
 			m.mu.RUnlock()
-			return ErrTooOld
+			return errTooOld
 		}
 	}
 	m.mu.RUnlock()

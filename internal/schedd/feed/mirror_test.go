@@ -196,7 +196,7 @@ func TestAMarkOutlivesTheFileAndTheMirror(t *testing.T) {
 	defer late.close()
 	_, _, _, known = late.Changes(now)
 	require.False(t, known, "a mirror that has not seen the file before knows nothing of it")
-	require.ErrorIs(t, late.Answer(t.Context(), Asked{After: now}, nil), ErrTooOld)
+	require.ErrorIs(t, late.Answer(t.Context(), Asked{After: now}, nil), errTooOld)
 
 	s.replace("107 1 CreationTimestamp 1795686446\n")
 	_, _, _, known = s.Changes(newer)
@@ -227,7 +227,7 @@ func TestAFileThatMakesNoSenseIsAProblem(t *testing.T) {
 	} {
 		s := newSite(t, text)
 		require.Contains(t, s.State().Problem, problem, "%q", text)
-		require.ErrorIs(t, s.Answer(t.Context(), Asked{}, nil), ErrUnread)
+		require.ErrorIs(t, s.Answer(t.Context(), Asked{}, nil), errUnread)
 		s.replace(head + sent(1, 1))
 		require.Empty(t, s.State().Problem)
 		require.Len(t, s.states(), 1)

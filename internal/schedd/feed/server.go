@@ -179,9 +179,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, owners Owners, l
 		_, _ = io.WriteString(w, "]\n")
 	case before != "[\n": // the client finds an array that is not closed
 		panic(http.ErrAbortHandler)
-	case errors.Is(err, ErrTooOld):
+	case errors.Is(err, errTooOld):
 		http.Error(w, err.Error(), http.StatusGone)
-	case errors.Is(err, ErrRefused):
+	case errors.Is(err, errRefused):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
