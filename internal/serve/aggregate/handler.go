@@ -35,8 +35,8 @@ const (
 	RecordCluster   = "HTCD.cluster"
 )
 
-// NewHandler answers requests that are already authorised.
-func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
+// newHandler answers requests that are already authorised.
+func newHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
 	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string, parameters ...string) {

@@ -70,7 +70,7 @@ type Server struct {
 
 // Serve answers on the listener until ctx ends; answers in progress are then cut off, and clients try again.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
-	handler := NewHandler(s.Source, s.FrontProxy, s.Log)
+	handler := newHandler(s.Source, s.FrontProxy, s.Log)
 	if s.Shells != nil {
 		mux := http.NewServeMux()
 		mux.Handle("/", handler)
