@@ -37,9 +37,9 @@ func Waits(reason string) bool {
 	return reason == ReasonMissing || reason == ReasonNotAllowed || reason == ReasonInvalid
 }
 
-// Find returns the HTCPool of an HTCJob: the one that it names, else the default one if its namespace may use that; nil
+// find returns the HTCPool of an HTCJob: the one that it names, else the default one if its namespace may use that; nil
 // if htcd's flags alone decide. Its errors are *Unusable.
-func Find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
+func find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
 	if known == nil {
 		return nil, nil
 	}
@@ -75,17 +75,17 @@ func Find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
 	return nil, nil
 }
 
-// Choose is Find for an attempt that begins now.
+// Choose is find for an attempt that begins now.
 func Choose(job *v1alpha1.HTCJob, known Known) (Pool, error) {
-	p, err := Find(job, known)
+	p, err := find(job, known)
 	if err != nil || p == nil {
 		return Pool{}, err
 	}
 	return of(p), nil
 }
 
-// Present returns the pool of that name as it is now, and whether there is one. Without a name it is htcd's flags.
-func Present(name string, known Known) (Pool, bool) {
+// present returns the pool of that name as it is now, and whether there is one. Without a name it is htcd's flags.
+func present(name string, known Known) (Pool, bool) {
 	if name == "" || known == nil {
 		return Pool{}, name == ""
 	}

@@ -41,7 +41,7 @@ func (c Chooser) Began(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) (Poo
 // Lost is New for an attempt that the ledger has lost: by the status, if that names a pool that still exists.
 func (c Chooser) Lost(job *v1alpha1.HTCJob) (Pool, error) {
 	if e := job.Status.Effective; e != nil {
-		if p, there := Present(e.Pool, c.Known); there {
+		if p, there := present(e.Pool, c.Known); there {
 			return p, nil
 		}
 	}
@@ -54,7 +54,7 @@ func (c Chooser) Presumed(job *v1alpha1.HTCJob) Pool {
 		if job.Status.Effective == nil {
 			return Pool{}
 		}
-		if p, there := Present(job.Status.Effective.Pool, c.Known); there {
+		if p, there := present(job.Status.Effective.Pool, c.Known); there {
 			return p
 		}
 	}
@@ -65,7 +65,7 @@ func (c Chooser) Presumed(job *v1alpha1.HTCJob) Pool {
 // KeepOf returns how long the pool of a run keeps HTCJobs: as the pool is now, or if there is none of that name, as it
 // was.
 func (c Chooser) KeepOf(tx *ledger.Tx, run ledger.Run) (*v1alpha1.PoolKeep, error) {
-	p, there := Present(run.Pool, c.Known)
+	p, there := present(run.Pool, c.Known)
 	if there || run.Ended.IsZero() {
 		return p.Spec.Keep, nil
 	}
@@ -82,7 +82,7 @@ func recorded(tx *ledger.Tx, run ledger.Run) (Pool, error) {
 	if err != nil {
 		return Pool{}, err
 	}
-	return Read(run.Pool, spec)
+	return read(run.Pool, spec)
 }
 
 // Record writes down the pool's spec for the runs that are sent by it.

@@ -41,8 +41,8 @@ func (p Pool) Snapshot() (hash, spec string) {
 	return hex.EncodeToString(sum[:16]), string(text)
 }
 
-// Read returns the pool of that name from what Snapshot returned.
-func Read(name, spec string) (Pool, error) {
+// read returns the pool of that name from what Snapshot returned.
+func read(name, spec string) (Pool, error) {
 	p := Pool{Name: name}
 	if err := json.Unmarshal([]byte(spec), &p.Spec); err != nil {
 		return p, fmt.Errorf("the recorded spec of HTCPool %s: %w", name, err)

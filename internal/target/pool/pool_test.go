@@ -115,7 +115,7 @@ func TestASnapshotHoldsWhatAnAttemptIsMadeWith(t *testing.T) {
 	}
 	before := of(made("grid", 0, spec))
 	hash, text := before.Snapshot()
-	again, err := Read("grid", text)
+	again, err := read("grid", text)
 	require.NoError(t, err)
 	require.Equal(t, before, again)
 	spec.Limits, spec.State, spec.Default = nil, v1alpha1.PoolOnline, false
@@ -126,7 +126,7 @@ func TestASnapshotHoldsWhatAnAttemptIsMadeWith(t *testing.T) {
 	require.NotEqual(t, hash, other)
 	hash, text = Pool{}.Snapshot()
 	require.Empty(t, hash+text)
-	_, err = Read("grid", "{")
+	_, err = read("grid", "{")
 	require.Error(t, err)
 }
 
