@@ -26,7 +26,7 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 	var files []string
 	err = walk(ctx, filepath.Join(attempt, dir), func(file string, _ int64) error {
 		if pattern == "" && !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd") ||
-			pattern != "" && matches(pattern, file) {
+			pattern != "" && Matches(pattern, file) {
 			files = append(files, file)
 		}
 		if len(files) == most {
@@ -40,12 +40,9 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 	return files, err
 }
 
-// Matches reports whether a file is one that a declared path stands for.
-func Matches(pattern, file string) bool { return matches(pattern, file) }
-
-// matches reports whether the pattern matches a file or a directory in which it is. Like a shell's, it matches no name
-// that begins with a dot; HTCondor's own files are nobody's output.
-func matches(pattern, file string) bool {
+// Matches reports whether a declared path stands for a file, or for a directory in which it is. Like a shell's pattern,
+// it matches no name that begins with a dot; HTCondor's own files are nobody's output.
+func Matches(pattern, file string) bool {
 	if strings.HasPrefix(file, "_condor") {
 		return false
 	}
