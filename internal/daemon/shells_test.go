@@ -1,13 +1,13 @@
 package daemon
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 )
 
 func TestNobodyRunsAnythingWhereImagesAreRestricted(t *testing.T) {
@@ -21,7 +21,7 @@ func TestNobodyRunsAnythingWhereImagesAreRestricted(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, why)
 
-	book := openLedger(t)
+	book := ledgertest.Open(t)
 	for hash, c := range map[string]struct{ spec, why string }{
 		"a": {`{"images": ["/cvmfs/**"]}`, "HTCPool p allows certain images alone"},
 		"b": {`{"state": "Online"}`, ""},
@@ -36,14 +36,6 @@ func TestNobodyRunsAnythingWhereImagesAreRestricted(t *testing.T) {
 }
 
 func ledgerRun(pool, hash string) ledger.Run { return ledger.Run{Pool: pool, PoolSpec: hash} }
-
-func openLedger(t *testing.T) *ledger.Ledger {
-	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
-	return book
-}
 
 func keepPoolSpec(t *testing.T, book *ledger.Ledger, hash, spec string) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -42,12 +42,11 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	book := ledgertest.Open(t)
 	w := &world{t: t, book: book, now: noon, away: map[string]error{}}
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCPool{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
+	var err error
 	w.Controller, err = New(Options{
 		Common: reconciler.Common{
 			Pools: noDefault{}, Credentials: accounts{}, Ledger: book, Now: func() time.Time { return w.now },

@@ -1,4 +1,4 @@
-// Package ledgertest damages ledgers for tests.
+// Package ledgertest opens ledgers for tests, and damages them.
 package ledgertest
 
 import (

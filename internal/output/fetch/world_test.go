@@ -16,6 +16,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -37,9 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	book := ledgertest.Open(t)
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
 	store := output.Store{Root: t.TempDir()}
 	w.Fetcher = New(Options{

@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
 )
 
@@ -37,9 +38,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	book := ledgertest.Open(t)
 	w := &world{t: t, book: book, failing: map[string]error{}}
 	w.Pusher = New(Options{
 		Store: output.Store{

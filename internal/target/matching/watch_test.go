@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -74,9 +74,7 @@ var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // world is a Watch over a ledger in which each run has one idle job, its cluster's first.
 func world(t *testing.T, c *fakeCondor, clusters ...int) (*Watch, *ledger.Ledger, *time.Time) {
-	l, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	l := ledgertest.Open(t)
 	require.NoError(t, l.Write(t.Context(), func(tx *ledger.Tx) error {
 		for _, cluster := range clusters {
 			r := ledger.Run{
