@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -73,9 +73,7 @@ func newPair(t *testing.T, seed uint64) *pair {
 }
 
 func (w *pair) side(whole time.Duration) *side {
-	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
+	book := ledgertest.Open(w.t)
 	one := &side{book: book, unread: map[RunKey][]string{}}
 	one.Checker = &Checker{
 		Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: one, Whole: whole,

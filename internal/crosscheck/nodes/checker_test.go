@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -35,9 +35,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	book := ledgertest.Open(t)
 	w := &world{t: t, book: book, schedd: scheddtest.New(), clock: start}
 	w.schedd.Clock(func() time.Time { return w.clock })
 	w.Checker = &Checker{

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -17,9 +17,7 @@ import (
 // loseLedger restarts htcd with an empty ledger.
 func (w *world) loseLedger() {
 	w.t.Helper()
-	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
+	book := ledgertest.Open(w.t)
 	w.book, w.Ledger = book, book
 	w.restart()
 	w.settle()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -61,9 +61,7 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	book := ledgertest.Open(t)
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now(), accounts: map[string]string{}}
 	w.schedd.Clock(func() time.Time { return w.clock })
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
@@ -82,6 +80,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	o.Shares = o.Output.NewShares(0, o.Now)
 	o.Staged = output.Store{Root: o.Staging}.NewShares(1, o.Now)
 	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, book, backend.Pace{}, o.Now)
+	var err error
 	w.Controller, err = New(o)
 	require.NoError(t, err)
 	return w

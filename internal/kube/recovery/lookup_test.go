@@ -2,13 +2,13 @@ package recovery
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -16,9 +16,7 @@ import (
 )
 
 func TestALookupThatBeganBeforeASubmissionEndedIsNotBelieved(t *testing.T) {
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = book.Close() })
+	book := ledgertest.Open(t)
 	runs := []ledger.Run{{UID: "other", Attempt: 1, State: ledger.Intent}, {UID: "one", Attempt: 1, State: ledger.Intent}}
 	for i := range runs {
 		runs[i].Namespace, runs[i].Name, runs[i].Procs, runs[i].Schedd = "default", runs[i].UID, 1, scheddtest.Name

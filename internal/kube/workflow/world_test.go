@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -76,9 +76,7 @@ func (w *world) tend(namespace string) {
 // openLedger restarts htcd with a new and empty ledger.
 func (w *world) openLedger() {
 	w.t.Helper()
-	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
+	book := ledgertest.Open(w.t)
 	w.book = book
 	w.restart()
 }
