@@ -22,7 +22,7 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := p.submitOurs(ctx, "warm", 1, 1); err != nil {
 		return nil, err
 	}

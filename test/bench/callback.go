@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -151,7 +150,7 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if err := d.settled(ctx, len(ours)); err != nil {
 		return nil, err
 	}
@@ -304,7 +303,7 @@ func callbacks(ctx context.Context, p *place, n int) (figures []figure, err erro
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if err := d.settled(ctx, 1); err != nil {
 		return nil, err
 	}

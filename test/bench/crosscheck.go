@@ -56,7 +56,7 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	for range 5 { // for these all procs are new: each asks for the changes since a minute before the one before
 		if _, err := d.pass(ctx, d.passed()); err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := d.pass(ctx, d.passed()); err != nil {
 		return 0, 0, nil, err
 	}

@@ -166,6 +166,9 @@ func (d *daemon) stop() error {
 	}
 }
 
+// end stops it when a row has been measured.
+func (d *daemon) end(err *error) { *err = errors.Join(*err, d.stop()) }
+
 // profile saves a CPU profile of the next seconds and returns immediately; wait blocks until it is saved.
 func (d *daemon) profile(name string, seconds int) (wait func()) {
 	done := make(chan struct{})

@@ -102,7 +102,7 @@ func day(ctx context.Context, p *place, n int) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, h.stop()) }()
+	defer h.end(&err)
 	namespaces, err := p.namespaces(ctx, max(min(200, n/10), 1))
 	defer func() {
 		for _, name := range namespaces {

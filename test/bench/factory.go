@@ -37,7 +37,7 @@ func factory(ctx context.Context, p *place, n int) (figures []figure, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if err := p.removeAll(ctx); err != nil { // the job that warmed htcd up
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	byHand := func(n int) (time.Duration, error) {
 		began := time.Now()
 		if _, err := p.sendFactory(ctx, n, ""); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -20,7 +19,7 @@ func listedGraph(ctx context.Context, p *place, n int) (figures []figure, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := p.byDAGMan(ctx, pairs(2)); err != nil { // the image is unpacked once
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := d.pass(ctx, 0); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	if err != nil {
 		return figures, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if err := p.told(ctx, p.ours, n, hasPhase); err != nil {
 		return figures, err
 	}
@@ -306,7 +306,7 @@ func (p *place) requestsOf(ctx context.Context, name string, n int, flags ...str
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	before, err := p.counted(ctx)
 	if err != nil {
 		return f, err

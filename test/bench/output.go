@@ -82,7 +82,7 @@ func outputs(ctx context.Context, p *place, n int) (figures []figure, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	ready := time.Since(began)
 	_, err = p.untilJob(ctx, job.Name, "fetched", func(job *v1alpha1.HTCJob) bool {
 		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)

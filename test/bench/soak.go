@@ -85,7 +85,7 @@ func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	file, err := os.Create(filepath.Join(p.results, "soak.md"))
 	if err != nil {
 		return err

@@ -83,7 +83,7 @@ func (p *place) states(ctx context.Context, n int, feed bool) (figures []figure,
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if err := d.settled(ctx, len(jobs)); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	best, took, atOnce := 0.0, []time.Duration{}, 0
 	turns := []int{4, 2, 4}
 	used := [2]usage{{}, {}}
@@ -176,7 +176,7 @@ func largeQueue(ctx context.Context, p *place, n int) (figures []figure, err err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	var ours, floor []time.Duration
 	done := d.profile("large", 20)
 	for turn := range 2 {
@@ -208,7 +208,7 @@ func manyItems(ctx context.Context, p *place, n int) (figures []figure, err erro
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	texts := make([]string, n)
 	table := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "points"},
@@ -283,7 +283,7 @@ func fair(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := p.submitOurs(ctx, "warm", 1, 1); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	sent, err := p.submitOurs(ctx, "whole", 1, n)
 	if err != nil {
 		return nil, err

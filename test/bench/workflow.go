@@ -25,7 +25,7 @@ func workflow(ctx context.Context, p *place, n int) (figures []figure, err error
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	if _, err := p.byDAGMan(ctx, pairs(2)); err != nil { // the image is unpacked once
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.stop()) }()
+	defer d.end(&err)
 	restore, err := p.configure(calm)
 	if err != nil {
 		return nil, err
