@@ -12,7 +12,7 @@ import (
 // A schedd whose spool is not mounted yet, or that another one stands in for, answers with an empty queue and an empty
 // history, as one does from which single jobs have vanished. Jobs that are called lost are sent again by people, and
 // those that come back run beside them. So jobs get more time when a large share of them is missing at once, or the
-// schedd has just been started, or its queue is younger than they are.
+// schedd has just been started, or has another queue than when they were sent.
 
 // LostAfterMany is LostAfter for jobs that are missing in such a way.
 const LostAfterMany = time.Hour
@@ -27,7 +27,7 @@ type Doubt string
 const (
 	ManyMissing Doubt = "more than half of the open jobs are missing at once"
 	NewStart    Doubt = "the schedd was started less than an hour ago"
-	OtherQueue  Doubt = "the schedd's queue was set up after they had been sent"
+	OtherQueue  Doubt = "the schedd has another queue than when they were sent"
 )
 
 // After is how long jobs must leave no trace to be lost.
@@ -43,7 +43,7 @@ func (d Doubt) After() time.Duration {
 func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) Doubt {
 	started := time.Unix(d.Started, 0)
 	switch {
-	case Younger(d, run.Submitted):
+	case Another(d, run.Submitted):
 		return OtherQueue
 	case run.Stop != "": // htcd itself removes its jobs; the history may be too short for them
 		return ""
@@ -55,10 +55,24 @@ func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) D
 	return ""
 }
 
-// Younger reports whether a schedd's queue was set up after something had been sent to it. A schedd that does not say has
-// always had the same queue, and what was sent at an unknown time may have been sent to this one.
-func Younger(d schedd.Daemon, sent time.Time) bool {
-	return !sent.IsZero() && time.Unix(d.QueueBorn, 0).After(sent)
+// Another reports whether a schedd answers with another queue than that to which something had been sent: one that was
+// set up later, or not the one with which it answered then. A schedd that does not say has always had the same queue, and
+// what was sent at an unknown time may have been sent to this one.
+func Another(d schedd.Daemon, sent time.Time) bool {
+	switch born := time.Unix(d.QueueBorn, 0); {
+	case sent.IsZero() || d.QueueBorn == 0:
+		return false
+	case born.After(sent):
+		return true
+	}
+	then := d.QueueBorn
+	for i, q := range d.Queues {
+		// The first may have answered before that was noted.
+		if !q.Since.After(sent) || i == 0 && !time.Unix(q.Born, 0).After(sent) {
+			then = q.Born
+		}
+	}
+	return then != d.QueueBorn
 }
 
 // Missing is how many open jobs are missing and not called lost yet, and one reason for that.

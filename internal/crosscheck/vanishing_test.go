@@ -40,12 +40,25 @@ func TestWhetherWhatIsMissingIsDoubted(t *testing.T) {
 	}
 }
 
-func TestAQueueIsYoungerThanWhatWasSentBeforeItWasSetUp(t *testing.T) {
+func TestAQueueIsAnotherThanThatToWhichSomethingWasSent(t *testing.T) {
 	sent := time.Unix(1_000_000, 0)
-	require.True(t, Younger(schedd.Daemon{QueueBorn: 1_000_001}, sent))
-	require.False(t, Younger(schedd.Daemon{QueueBorn: 1_000_000}, sent))
-	require.False(t, Younger(schedd.Daemon{}, sent), "it does not say")
-	require.False(t, Younger(schedd.Daemon{QueueBorn: 1_000_001}, time.Time{}), "nobody knows when it was sent")
+	require.True(t, Another(schedd.Daemon{QueueBorn: 1_000_001}, sent))
+	require.False(t, Another(schedd.Daemon{QueueBorn: 1_000_000}, sent))
+	require.False(t, Another(schedd.Daemon{}, sent), "it does not say")
+	require.False(t, Another(schedd.Daemon{QueueBorn: 1_000_001}, time.Time{}), "nobody knows when it was sent")
+
+	answers := func(born int64, queues ...schedd.Queue) schedd.Daemon {
+		return schedd.Daemon{QueueBorn: born, Queues: queues}
+	}
+	since := func(born, from int64) schedd.Queue { return schedd.Queue{Born: born, Since: time.Unix(from, 0)} }
+	usual, older := since(500, 900_000), since(7, 1_000_001)
+	require.False(t, Another(answers(500, usual), sent))
+	require.True(t, Another(answers(7, usual, older), sent), "an older one has come in its place")
+	require.False(t, Another(answers(500, usual, older, since(500, 1_000_100)), sent), "it is back")
+	require.True(t, Another(answers(500, usual, since(7, 900_001), since(500, 1_000_100)), sent), "it was sent to the older one")
+	require.False(t, Another(answers(7, since(7, 1_000_050)), sent), "it was there before that was noted")
+	require.True(t, Another(answers(7, since(500, 1_000_050), since(7, 1_000_100)), sent))
+	require.False(t, Another(answers(7, since(1_000_040, 1_000_050), since(7, 1_000_100)), sent), "the first one that is known was not there yet")
 }
 
 func TestWhatIsThereAgainInTimeIsNotLost(t *testing.T) {

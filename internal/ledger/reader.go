@@ -11,8 +11,8 @@ import (
 // Reader is a ledger opened read-only, which others may be writing meanwhile.
 type Reader struct{ ledger *Ledger }
 
-// errReader is the error of a Reader's Write.
-var errReader = errors.New("the ledger was opened read-only")
+// ErrReadOnly is the error of a Reader's Write.
+var ErrReadOnly = errors.New("the ledger was opened read-only")
 
 // OpenReader opens the ledger in the file at path, which must exist and have the tables of this htcd: nothing is
 // created or migrated.
@@ -66,7 +66,7 @@ func checkVersion(ctx context.Context, db *sql.DB) error {
 func (r *Reader) Read(ctx context.Context, fn func(*Tx) error) error { return r.ledger.Read(ctx, fn) }
 
 // Write always is an error.
-func (r *Reader) Write(context.Context, func(*Tx) error) error { return errReader }
+func (r *Reader) Write(context.Context, func(*Tx) error) error { return ErrReadOnly }
 
 // Close waits for the reads in progress and closes the file.
 func (r *Reader) Close() error {

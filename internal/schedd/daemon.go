@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
 )
@@ -14,8 +15,17 @@ type Daemon struct {
 	Started int64 // when the process started, in Unix seconds by its own clock
 	// QueueBorn is when its queue was set up, in the same way; 0: it does not say. A restart keeps the queue, and this.
 	QueueBorn int64
+	// Queues are those with which it has answered, in order, the last of which is that one, as far as Client's caller
+	// remembers them.
+	Queues []Queue
 	// DutyCycle is the share of its recent time, 0 to 1, in which the schedd was busy: at 1 it does not keep up.
 	DutyCycle float64
+}
+
+// Queue is one with which a schedd answered from some time on.
+type Queue struct {
+	Born  int64 // see Daemon.QueueBorn
+	Since time.Time
 }
 
 const daemonAttributes = "DaemonStartTime,JobQueueBirthdate,RecentDaemonCoreDutyCycle"

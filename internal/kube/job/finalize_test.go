@@ -170,20 +170,24 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 }
 
 func TestADeletionWaitsWhileTheScheddShowsAnotherQueue(t *testing.T) {
-	w := newWorld(t)
-	w.apply(htcjob("one"))
-	sent := w.schedd.Jobs()
-	w.clock = w.clock.Add(time.Second)
-	w.schedd.Reset()
-	w.delete("one")
-	w.later(5 * time.Minute)
-	require.NotNil(t, w.job("one"))
-	w.schedd.Restore(sent)
-	for range 3 {
-		w.later(2 * time.Minute)
+	for name, other := range otherQueues {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			sent := w.schedd.Jobs()
+			w.clock = w.clock.Add(time.Second)
+			other(w.schedd)
+			w.delete("one")
+			w.later(5 * time.Minute)
+			require.NotNil(t, w.job("one"))
+			w.schedd.Restore(sent)
+			for range 3 {
+				w.later(2 * time.Minute)
+			}
+			require.Nil(t, w.job("one"))
+			require.Empty(t, w.schedd.Jobs())
+		})
 	}
-	require.Nil(t, w.job("one"))
-	require.Empty(t, w.schedd.Jobs())
 }
 
 func TestADeletionWaitsWhileTheScheddShowsAnotherQueueThoughTheLedgerIsLost(t *testing.T) {
@@ -296,6 +300,7 @@ func TestADeletionAsksNoMoreThanItMust(t *testing.T) {
 				w.apply(htcjob("one"))
 				c.happens(w)
 			}
+			w.clock = w.clock.Add(time.Second)
 			asked, told, removed := w.schedd.Calls(scheddtest.Queue), w.schedd.Calls(scheddtest.Daemon), w.schedd.Calls(scheddtest.Remove)
 			w.deleteNow("one")
 			c.leaves(w)

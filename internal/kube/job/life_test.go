@@ -283,6 +283,7 @@ func TestARunOfAnOlderHtcdIsToldByItsGenerationWhileItHasIt(t *testing.T) {
 	run.SpecHash, run.Generation = "", 1
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
 	w.later(time.Hour)
+	w.later(2 * recovery.AbsentTwice) // nobody else has sent one since
 	require.EqualValues(
 		t,
 		2,

@@ -15,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/logspod"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -84,6 +85,7 @@ func TestAPodWithTheOutputIsLeftAndReplacedByTheNextAttempts(t *testing.T) {
 	kept, _ := w.left("one")
 	require.Equal(t, pod.UID, kept.UID)
 	require.Equal(t, "1", kept.Annotations[v1alpha1.AttemptAnnotation])
+	w.later(2 * recovery.AbsentTwice) // nobody else has sent one since
 	w.completed(2, 3)
 	w.crosscheck()
 	pod, text = w.left("one")

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -110,7 +111,9 @@ func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) 
 
 	mended := w.job("bad").DeepCopy()
 	mended.Generation, mended.Spec.Script.Source = 2, "true\n"
-	job = w.apply(mended)
+	w.apply(mended)
+	w.later(2 * recovery.AbsentTwice) // nobody else has sent one since
+	job = w.job("bad")
 	require.Equal(t, v1alpha1.PhaseIdle, job.Status.Phase)
 	require.EqualValues(t, 2, job.Status.Attempt)
 }

@@ -126,6 +126,49 @@ func TestAnOlderLedgerRepeatsNothing(t *testing.T) {
 	}
 }
 
+// Of what neither the ledger nor the status knows, one empty answer of a schedd says nothing.
+func TestAnOlderLedgerRepeatsNothingThoughTheScheddShowsAnotherQueue(t *testing.T) {
+	for name, other := range otherQueues {
+		t.Run(name, func(t *testing.T) {
+			w, old := ranTwice(t)
+			w.do(func(job *v1alpha1.HTCJob) { job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} })
+			sent := w.schedd.Jobs()
+			w.clock = w.clock.Add(time.Second)
+			other(w.schedd)
+			w.putBack(old)
+			for range 3 {
+				w.settle()
+				w.later(5 * time.Minute)
+			}
+			require.Empty(t, w.schedd.Jobs())
+			require.Contains(t, condition(w.job("one"), v1alpha1.ConditionSubmitted).Message, "it has another queue than when the attempt began")
+			w.schedd.Restore(sent)
+			for range 3 {
+				w.later(5 * time.Minute)
+			}
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, []string{"2.0"}, w.job("one").Status.JobID)
+		})
+	}
+}
+
+func TestAnAttemptThatAnOlderLedgerDoesNotKnowIsLookedForTwice(t *testing.T) {
+	w, old := ranTwice(t)
+	w.do(func(job *v1alpha1.HTCJob) { job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} })
+	sent := w.schedd.Jobs()
+	w.schedd.Restore(nil) // as if it were not mounted when it is asked first
+	w.putBack(old)
+	w.settle()
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	w.schedd.Restore(sent)
+	for range 3 {
+		w.later(5 * time.Second)
+	}
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	require.Equal(t, []string{"2.0"}, w.job("one").Status.JobID)
+}
+
 // intends changes the backup to one taken when the second attempt was about to be sent.
 func intends(_ *world, old *rows) {
 	run := old.runs[0]
@@ -153,6 +196,7 @@ func TestWhatWasSuspendedIsSentAgainThoughTheLedgerIsOlder(t *testing.T) {
 				require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 				require.Equal(t, []int32{0, 0, 0}, counts(job), "what was removed has not failed")
 				w.suspend("one", false)
+				w.later(2 * recovery.AbsentTwice)
 			}
 			job := w.job("one")
 			require.EqualValues(t, 2, job.Status.Attempt)

@@ -42,28 +42,41 @@ func TestWhateverBreaksASubmitOffItIsSentOnce(t *testing.T) {
 	}
 }
 
+// otherQueues are those that a schedd may show in place of its own.
+var otherQueues = map[string]func(*scheddtest.Schedd){
+	"one that was set up since":       (*scheddtest.Schedd).Reset,
+	"one that was set up long before": (*scheddtest.Schedd).Swap,
+}
+
 func TestNothingIsSentAgainWhileTheScheddShowsAnotherQueue(t *testing.T) {
-	w := newWorld(t)
-	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
-	w.apply(htcjob("one"))
-	sent := w.schedd.Jobs()
-	require.Len(t, sent, 1)
-	w.restart()
-	w.clock = w.clock.Add(time.Second)
-	w.schedd.Reset()
-	for range 3 {
-		w.later(time.Minute)
+	for name, other := range otherQueues {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+			w.apply(htcjob("one"))
+			sent := w.schedd.Jobs()
+			require.Len(t, sent, 1)
+			w.restart()
+			w.clock = w.clock.Add(time.Second)
+			other(w.schedd)
+			for range 3 {
+				w.later(time.Minute)
+			}
+			require.Empty(t, w.schedd.Jobs())
+			require.Contains(
+				t,
+				condition(w.job("one"), v1alpha1.ConditionSubmitted).Message,
+				"it has another queue than when the attempt began",
+			)
+			w.schedd.Restore(sent)
+			w.later(2 * time.Minute)
+			require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
+			require.Len(t, w.schedd.Jobs(), 1)
+			w.deleteNow("one")
+			w.later(2 * recovery.AbsentTwice)
+			require.Nil(t, w.job("one"), "its own queue is not doubted")
+		})
 	}
-	require.Empty(t, w.schedd.Jobs())
-	require.Contains(
-		t,
-		condition(w.job("one"), v1alpha1.ConditionSubmitted).Message,
-		"its queue was set up after the attempt had begun",
-	)
-	w.schedd.Restore(sent)
-	w.later(2 * time.Minute)
-	require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
-	require.Len(t, w.schedd.Jobs(), 1)
 }
 
 func TestWhatAQueueThatIsGoneForGoodHadIsSentAfterAnHour(t *testing.T) {

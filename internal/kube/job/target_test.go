@@ -14,54 +14,17 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// pools are several schedds, each of which begins with cluster 1. The site's command, if any, names the usual one.
-type pools struct {
-	usual string
-	at    map[schedd.Endpoint]*scheddtest.Schedd
-}
-
-func (p *pools) Submit(ctx context.Context, id schedd.Identity, dir string) (condor.Cluster, error) {
-	return p.at[id.Endpoint].Submit(ctx, id, dir)
-}
-
-func (p *pools) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
-	return p.at[id.Endpoint].Query(ctx, id, q, fn)
-}
-
-func (p *pools) Change(ctx context.Context, id schedd.Identity, c schedd.Change) (schedd.Outcome, error) {
-	return p.at[id.Endpoint].Change(ctx, id, c)
-}
-
-func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
-	return p.at[id.Endpoint].Daemon(ctx, id)
-}
-
-func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
-	return p.at[id.Endpoint].Transfer(ctx, id, procs, dir)
-}
-
-func (p *pools) Ping(ctx context.Context, id schedd.Identity, permission schedd.Permission) (string, error) {
-	return p.at[id.Endpoint].Ping(ctx, id, permission)
-}
-
-func (p *pools) TakesNodes(ctx context.Context, id schedd.Identity) error {
-	return p.at[id.Endpoint].TakesNodes(ctx, id)
-}
-
-func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
-
 // newWorldOfPools returns a world with the schedds "first", which is the usual one, and "second", and "first" of a pool
 // "far"; spec.pool may name all of them.
-func newWorldOfPools(t *testing.T) (w *world, p *pools, first, second, far *scheddtest.Schedd) {
+func newWorldOfPools(t *testing.T) (w *world, p *scheddtest.Several, first, second, far *scheddtest.Schedd) {
 	t.Helper()
 	w = newWorld(t)
 	first, second, far = scheddtest.New(), scheddtest.New(), scheddtest.New()
-	p = &pools{"first", map[schedd.Endpoint]*scheddtest.Schedd{
+	p = &scheddtest.Several{Usual: "first", At: map[schedd.Endpoint]*scheddtest.Schedd{
 		{Schedd: "first"}: first, {Schedd: "second"}: second, {Collector: "far", Schedd: "first"}: far,
 	}}
 	w.asks(p)
@@ -271,7 +234,7 @@ func TestARunStaysWhereItWasSentWhateverTheSitesCommandSaysNow(t *testing.T) {
 	w.apply(htcjob("broken-off"))
 	require.Equal(t, ledger.Intent, w.latestRun("broken-off").State)
 
-	p.usual = "second"
+	p.Usual = "second"
 	w.apply(htcjob("new"))
 	require.Equal(t, "second", w.job("new").Status.Schedd)
 	w.restart()
@@ -289,7 +252,7 @@ func TestWhatItsScheddNeverGotIsSentWhereNewOnesGo(t *testing.T) {
 	w, p, first, second, _ := newWorldOfPools(t)
 	first.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken})
 	w.apply(htcjob("job"))
-	p.usual = "second"
+	p.Usual = "second"
 	w.later(time.Minute)
 	w.later(time.Minute)
 	require.Empty(t, first.Jobs())
@@ -316,7 +279,7 @@ func TestAfterALostLedgerARunIsLookedForWhereItsStatusSays(t *testing.T) {
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
 		return errors.Join(tx.DeleteRuns("uid-one"), tx.DeleteRuns("uid-usual"))
 	}))
-	p.usual = "second"
+	p.Usual = "second"
 	w.restart()
 	w.settle()
 	require.Equal(t, targetAt(schedd.Endpoint{Schedd: "second"}), backend.TargetOf(w.latestRun("one")))
@@ -352,10 +315,10 @@ func ofTwo(t *testing.T) (w *world, at map[string]*scheddtest.Schedd) {
 	t.Helper()
 	w = newWorld(t, withPools(cluster{"grid": v1alpha1.HTCPoolSpec{Schedds: []v1alpha1.ScheddName{"first", "second"}}}))
 	at = map[string]*scheddtest.Schedd{"first": scheddtest.New(), "second": scheddtest.New()}
-	p := &pools{"first", map[schedd.Endpoint]*scheddtest.Schedd{}}
+	p := &scheddtest.Several{Usual: "first", At: map[schedd.Endpoint]*scheddtest.Schedd{}}
 	for name, s := range at {
 		s.Clock(func() time.Time { return w.clock })
-		p.at[schedd.Endpoint{Schedd: name}] = s
+		p.At[schedd.Endpoint{Schedd: name}] = s
 	}
 	w.asks(p)
 	w.apply(htcjob("filler", inGrid, queueOf(3)))
@@ -442,7 +405,7 @@ func TestAnAttemptThatTheLedgerHasLostIsNotSentWhileOneOfTheScheddsShowsAnotherQ
 		w.later(time.Minute)
 	}
 	require.Empty(t, append(at["first"].Jobs(), at["second"].Jobs()...))
-	require.Contains(t, w.job("one").Status.Message, "its queue was set up after the attempt had begun")
+	require.Contains(t, w.job("one").Status.Message, "it has another queue than when the attempt began")
 	at["second"].Restore(sent)
 	at["second"].Restart()
 	for range 5 {

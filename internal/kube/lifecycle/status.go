@@ -252,7 +252,7 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
 	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited),
-		v.blockedBy(v1alpha1.ConditionInputsReady):
+		v.blockedBy(v1alpha1.ConditionInputsReady), v.blockedBy(v1alpha1.ConditionSubmitted) && v.Decision.Action == Submit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		reason, message := "Suspended", "spec.suspend is true"

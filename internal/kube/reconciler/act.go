@@ -47,7 +47,7 @@ func (r *Reconciler[O, S, K]) ActOne(ctx context.Context, class Class, key strin
 	}
 	if pause, is := errors.AsType[*sending.Waiting](err); is {
 		r.Actions.Forget(key)
-		b := Blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
+		b := Blocked(pause.Condition, cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
 		b.Class, b.Retry = class, r.o.Now().Add(pause.After)
 		r.Memory.Wait(key, b)
 		queue.AddAfter(key, pause.After)

@@ -1,10 +1,13 @@
 package reconciler
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -29,7 +32,7 @@ func NewShared(
 	condor backend.Schedd, credentials backend.Credentials, book Ledger, most backend.Pace, now func() time.Time,
 ) *Shared {
 	s := &Shared{}
-	s.Answering = &backend.Answering{Schedd: condor, Now: now, Any: credentials.Any, Most: most}
+	s.Answering = &backend.Answering{Schedd: condor, Now: now, Any: credentials.Any, Most: most, Queues: queues(book)}
 	s.Answering.Turned = func(endpoint schedd.Endpoint, answers bool) {
 		for _, turned := range s.turned {
 			turned(endpoint, answers)
@@ -45,6 +48,36 @@ func NewShared(
 		Schedd: s.Answering, Credentials: credentials, Limits: &s.Limits, Open: backend.OpenJobs(book), Now: now,
 	}
 	return s
+}
+
+// queues has the ledger remember with which queue each schedd answers: after a restart, too, another one is known as such.
+func queues(book Ledger) func(context.Context, schedd.Endpoint, schedd.Queue) ([]schedd.Queue, error) {
+	return func(ctx context.Context, at schedd.Endpoint, now schedd.Queue) (all []schedd.Queue, err error) {
+		known := func(tx *ledger.Tx) (is bool, err error) {
+			rows, err := tx.Queues(at.Collector, at.Schedd)
+			all = make([]schedd.Queue, len(rows))
+			for i, q := range rows {
+				all[i] = schedd.Queue(q)
+			}
+			return len(all) > 0 && all[len(all)-1].Born == now.Born, err
+		}
+		var is bool
+		err = book.Read(ctx, func(tx *ledger.Tx) (err error) { is, err = known(tx); return err })
+		if err != nil || is {
+			return all, err
+		}
+		err = book.Write(ctx, func(tx *ledger.Tx) error {
+			if is, err := known(tx); err != nil || is {
+				return err
+			}
+			all = append(all, now)
+			return tx.AddQueue(at.Collector, at.Schedd, ledger.Queue(now))
+		})
+		if errors.Is(err, ledger.ErrReadOnly) { // nothing is done because of what is asked then
+			return append(all, now), nil
+		}
+		return all, err
+	}
 }
 
 // OnTurned has a function called when a schedd begins or stops answering. It is called before anything is asked.

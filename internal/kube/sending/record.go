@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
@@ -184,12 +185,23 @@ func (s *Sender) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {
 	return s.Output.Drop(namespace, name)
 }
 
-// LaterThan reports whether one of the schedds has a later run of the object than this one, the newest in the ledger.
+// LaterThan reports whether one of the schedds has a later run of the object than this one, the newest in the ledger. That
+// none has, two answers must say, as of an attempt that may be sent again: it is a *Waiting until then.
 func (s *Sender) LaterThan(ctx context.Context, run ledger.Run, places []backend.Target) (bool, error) {
+	asked := s.Now()
 	all, err := s.SearchAll(ctx, places, condor.LaterConstraint(run.UID, run.Attempt), "")
 	if err != nil {
 		return false, fmt.Errorf("look for what was sent after %s: %w", named(run), err)
 	}
-	_, later := Newest(all)
-	return later > 0, nil
+	if _, later := Newest(all); later > 0 {
+		s.Absences.Clear(run.UID)
+		return true, nil
+	}
+	err = s.Missing(ctx, places, run, asked)
+	if wait, is := errors.AsType[*Waiting](err); is {
+		wait.Condition = v1alpha1.ConditionSubmitted
+	} else if err == nil {
+		s.Absences.Clear(run.UID)
+	}
+	return false, err
 }

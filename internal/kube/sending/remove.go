@@ -20,8 +20,8 @@ import (
 // RemoveAll removes every job of a deleted object by its tag, has rest remove what else of it is at each target, and
 // returns nil once the queues show nothing of it. What may be there, as far as the ledger knows, must be absent from two
 // answers of one process of its schedd, since a cluster might still appear, and another process may have another queue;
-// one answer is enough if that process has shown the jobs as removed. They must be an hour apart if a queue is younger
-// than what was sent to it or, where the ledger has lost what was sent, than the object.
+// one answer is enough if that process has shown the jobs as removed. They must be an hour apart if a queue is another
+// than that to which it was sent or, where the ledger has lost what was sent, younger than the object.
 func (s *Sender) RemoveAll(
 	ctx context.Context,
 	targets []backend.Target,
@@ -58,7 +58,7 @@ func (s *Sender) RemoveAll(
 		}
 	}
 	if len(may) > 0 {
-		started, younger, err := s.processes(ctx, may)
+		started, another, err := s.processes(ctx, may)
 		if err != nil {
 			return err
 		}
@@ -68,10 +68,10 @@ func (s *Sender) RemoveAll(
 				After:   recovery.AbsentTwice,
 				Message: "the schedd shows none of the jobs; it is asked once more before they count as gone",
 			}
-		case absent < crosscheck.LostAfterMany && younger:
+		case absent < crosscheck.LostAfterMany && another:
 			return &Waiting{
 				After: time.Minute,
-				Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
+				Message: "the schedd shows none of the jobs, but it has another queue than when they were sent: it may be that its spool is not mounted, " +
 					"or that another schedd answers in its place. They count as gone in an hour",
 			}
 		}
@@ -103,17 +103,17 @@ func mayBeThere(targets []backend.Target, created time.Time, runs []ledger.Run) 
 }
 
 // processes asks the schedds that may have something, from now on, which of their processes answer, as one number for
-// all of them, and whether the queue of any was set up after that was sent to it.
-func (s *Sender) processes(ctx context.Context, may map[backend.Target]time.Time) (started int64, younger bool, err error) {
+// all of them, and whether any has another queue than when that was sent to it.
+func (s *Sender) processes(ctx context.Context, may map[backend.Target]time.Time) (started int64, another bool, err error) {
 	now := s.Now()
 	for t, since := range may {
 		d, err := s.daemon(ctx, t, now)
 		if err != nil {
 			return 0, false, err
 		}
-		started, younger = started+d.Started, younger || crosscheck.Younger(d, since)
+		started, another = started+d.Started, another || crosscheck.Another(d, since)
 	}
-	return started, younger, nil
+	return started, another, nil
 }
 
 // removeAt removes the jobs at one target and returns what has not left the queue yet.

@@ -109,8 +109,8 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 }
 
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
-// schedd whose queue is younger than the attempt may have another one again soon, with its jobs: then they get the time
-// that other missing jobs get. Both answers must be those of one process at each of the places where it may be: what
+// schedd that has another queue than when the attempt began may soon have that one again, with its jobs: then they get the
+// time that other missing jobs get. Both answers must be those of one process at each of the places where it may be: what
 // one with an empty queue said means nothing once another has the queue.
 func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledger.Run, asked time.Time) error {
 	var starts int64 // of all, which becomes another if one of them is started again
@@ -130,8 +130,8 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
 }
 
-// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if the queue of one of them
-// is younger than the attempt; then says what happens after that.
+// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if one of them has another
+// queue than when it began; then says what happens after that.
 func (s *Sender) Doubtful(
 	ctx context.Context,
 	places []backend.Target,
@@ -147,10 +147,10 @@ func (s *Sender) Doubtful(
 		if err != nil {
 			return err
 		}
-		if crosscheck.Younger(d, run.Created) {
+		if crosscheck.Another(d, run.Created) {
 			return &Waiting{
 				After: time.Minute,
-				Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
+				Message: "the schedd does not know this attempt, but it has another queue than when the attempt began: it may be that its spool is not mounted, " +
 					"or that another schedd answers in its place. In an hour " + then,
 			}
 		}

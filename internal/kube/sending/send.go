@@ -149,6 +149,7 @@ func (s *Sender) StageError(err error) error {
 // is final. After any, only the inputs are still staged: they are sent as they were, and everything else is rendered
 // again.
 func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (condor.Cluster, error) {
+	_, _ = s.daemon(ctx, backend.TargetOf(run), time.Time{}) // once, so that another queue is known as such afterwards
 	s.Tries.Begin(run, s.since(ctx, id, run))
 	cluster, err := s.transmit(ctx, id, run)
 	s.Tries.End(run, s.Now())

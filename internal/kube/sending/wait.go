@@ -7,6 +7,8 @@ type Waiting struct {
 	After   time.Duration
 	Message string
 	Reason  string // CamelCase; empty: the schedd is asked
+
+	Condition string // the one that says so though something was sent before; empty: none
 }
 
 func (w *Waiting) Error() string { return w.Message }

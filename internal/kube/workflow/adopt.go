@@ -149,8 +149,8 @@ func (c *Controller) sendLost(
 	if err := c.sender.Missing(ctx, places, lost, c.Now()); err != nil {
 		return err
 	}
-	c.Absences.Clear(string(w.UID))
 	if s.waits() {
+		c.Absences.Clear(string(w.UID))
 		return c.recordForgotten(ctx, w, s, t, 1, 0)
 	}
 	return c.submit(ctx, w, s, d)

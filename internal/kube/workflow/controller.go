@@ -97,7 +97,7 @@ type (
 func New(o Options) (*Controller, error) {
 	c := &Controller{
 		Options:  o,
-		began:    o.Now(),
+		began:    o.Now().Truncate(time.Millisecond), // as the ledger keeps times
 		fetches:  reconciler.NewQueue(),
 		checks:   reconciler.NewQueue(),
 		measures: reconciler.NewQueue(),

@@ -59,7 +59,7 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	w := newWorld(t)
 	w.apply(newWorkflow("gone"))
 	s := slow{w.schedd, make(chan struct{}, 10), make(chan struct{})}
-	w.Options.Schedd = s
+	w.asks = s
 	w.restart()
 	w.settle()
 

@@ -73,6 +73,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	case later:
 		return c.recoverLost(ctx, w, s)
 	}
+	c.Absences.Clear(run.UID)
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
 	run.ItemsDigest, run.Factory = p.digest, p.sandbox.Factory
 	leave, err := c.stageInputs(ctx, w, p, &run)

@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -20,7 +21,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -37,9 +37,10 @@ type world struct {
 	book   *ledger.Ledger
 	store  cache.Store
 	clock  time.Time
-	own    []secrets.Own // of every namespace
-	warned []string      // Events of workflows: reason and message
-	lags   bool          // whether the store does not show that finalizers were removed
+	own    []secrets.Own  // of every namespace
+	asks   backend.Schedd // what is asked instead of schedd; nil: that
+	warned []string       // Events of workflows: reason and message
+	lags   bool           // whether the store does not show that finalizers were removed
 }
 
 func newWorld(t *testing.T) *world {
@@ -76,7 +77,15 @@ func (w *world) tend(namespace string) {
 // openLedger restarts htcd with a new and empty ledger.
 func (w *world) openLedger() {
 	w.t.Helper()
-	book := ledgertest.Open(w.t)
+	w.opens(filepath.Join(w.t.TempDir(), "htcjobs.db"))
+}
+
+// opens restarts htcd with the ledger in that file.
+func (w *world) opens(path string) {
+	w.t.Helper()
+	book, err := ledger.Open(w.t.Context(), path)
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
 	w.book = book
 	w.restart()
 }
@@ -86,7 +95,12 @@ func (w *world) restart() {
 	w.t.Helper()
 	o := w.Options
 	o.Ledger = w.book
-	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, w.book, backend.Pace{}, w.Now)
+	condor := w.asks
+	if condor == nil {
+		condor = w.schedd
+	}
+	o.Shared = reconciler.NewShared(condor, o.Credentials, w.book, backend.Pace{}, w.Now)
+	o.Schedd = o.Shared.Answering
 	o.Keeper = &backend.Keeper{Secrets: w}
 	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
 		err = w.book.Read(

@@ -30,7 +30,14 @@ func (s *Schedd) Restart() {
 func (s *Schedd) Restore(queue []condor.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue, s.born = queue, 0
+	s.queue, s.born = queue, setUp
+}
+
+// Swap makes the queue another one, which was set up long ago.
+func (s *Schedd) Swap() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue, s.born = nil, setUp-1
 }
 
 // Reset makes the queue an empty one that was set up now.

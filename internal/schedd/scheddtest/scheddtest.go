@@ -49,12 +49,16 @@ type Fault struct {
 	First func()
 }
 
+// setUp is when the queue of a new Schedd was set up, in Unix seconds: long ago.
+const setUp = 1_000
+
 // New returns an empty schedd whose next cluster is 1.
 func New() *Schedd {
 	return &Schedd{
 		now:       time.Now,
 		next:      1,
 		started:   time.Now().Unix(),
+		born:      setUp,
 		faults:    map[string][]Fault{},
 		calls:     map[string]int{},
 		maxJobs:   map[int]int{},

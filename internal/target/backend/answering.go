@@ -22,6 +22,9 @@ type Answering struct {
 	// Turned is called when an endpoint begins or stops answering.
 	Turned func(endpoint schedd.Endpoint, answers bool)
 
+	// Queues, if set, remembers with which queue an endpoint answers now, and returns those it has answered with.
+	Queues func(context.Context, schedd.Endpoint, schedd.Queue) ([]schedd.Queue, error)
+
 	// Most is the most that a schedd is asked; the zero value: no bound.
 	Most Pace
 
@@ -183,6 +186,9 @@ func (a *Answering) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daem
 	d, err := a.Schedd.Daemon(ctx, id)
 	if err == nil && a.Most != (Pace{}) {
 		a.limiters.of(id.Endpoint, a.Most).learn(a.Most, d)
+	}
+	if err == nil && a.Queues != nil && d.QueueBorn != 0 && id.Endpoint.Schedd != "" {
+		d.Queues, err = a.Queues(ctx, id.Endpoint, schedd.Queue{Born: d.QueueBorn, Since: a.Now()})
 	}
 	return d, err
 }

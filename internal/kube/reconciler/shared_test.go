@@ -1,0 +1,41 @@
+package reconciler
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+func TestTheLedgerRemembersTheQueuesOfASchedd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "htcjobs.db")
+	book, err := ledger.Open(t.Context(), path)
+	require.NoError(t, err)
+	at := schedd.Endpoint{Schedd: "a"}
+	since := func(born, minute int64) schedd.Queue {
+		return schedd.Queue{Born: born, Since: time.Unix(60*minute, 0).UTC()}
+	}
+	for _, c := range []struct{ now, want []schedd.Queue }{
+		{[]schedd.Queue{since(7, 1), since(7, 2)}, []schedd.Queue{since(7, 1)}},
+		{[]schedd.Queue{since(5, 3), since(5, 4)}, []schedd.Queue{since(7, 1), since(5, 3)}},
+		{[]schedd.Queue{since(7, 5)}, []schedd.Queue{since(7, 1), since(5, 3), since(7, 5)}},
+	} {
+		for _, now := range c.now {
+			all, err := queues(book)(t.Context(), at, now)
+			require.NoError(t, err)
+			require.Equal(t, c.want, all)
+		}
+	}
+	require.NoError(t, book.Close())
+
+	dry, err := ledger.OpenReader(t.Context(), path)
+	require.NoError(t, err)
+	all, err := queues(dry)(t.Context(), at, since(9, 6))
+	require.NoError(t, err)
+	require.Equal(t, []schedd.Queue{since(7, 1), since(5, 3), since(7, 5), since(9, 6)}, all)
+	require.NoError(t, dry.Close())
+}
