@@ -169,6 +169,35 @@ func TestAnAttemptThatAnOlderLedgerDoesNotKnowIsLookedForTwice(t *testing.T) {
 	require.Equal(t, []string{"2.0"}, w.job("one").Status.JobID)
 }
 
+// A status that somebody edits after htcd was killed in the middle of a submission.
+func TestAnEndThatSomebodyWritesIntoTheStatusDoesNotHideAnOpenSubmission(t *testing.T) {
+	for name, attempt := range map[string]int32{"of that attempt": 1, "of a later one": 5} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+			w.apply(htcjob("one"))
+			require.Equal(t, ledger.Intent, w.run("one").State)
+			w.do(func(job *v1alpha1.HTCJob) {
+				job.Status = v1alpha1.HTCJobStatus{
+					Phase: v1alpha1.PhaseSucceeded, Attempt: attempt, ClusterID: 77, JobID: []string{"77.0"}, Succeeded: 1,
+					SpecHash: job.SpecHash(), ObservedGeneration: 1, StartTime: new(metav1.NewTime(w.clock)), CompletionTime: new(metav1.NewTime(w.clock)),
+				}
+			})
+			w.clock = w.clock.Add(time.Minute)
+			w.restart()
+			for range 4 {
+				w.settle()
+				w.crosscheck()
+				w.later(10 * time.Second)
+			}
+			require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
+			require.EqualValues(t, 1, w.job("one").Status.Attempt)
+			require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
 // intends changes the backup to one taken when the second attempt was about to be sent.
 func intends(_ *world, old *rows) {
 	run := old.runs[0]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,7 +12,10 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -78,8 +82,35 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	return run, lifecycle.Ends(run, status)
 }
 
-// restore records again, from the status, a run that the ledger has lost.
+// opens reports whether HTCondor has jobs of an intent that have not ended. That it has none, two answers must say.
+func (c *Controller) opens(ctx context.Context, job *v1alpha1.HTCJob, intent ledger.Run) (bool, error) {
+	places, asked := []backend.Target{backend.TargetOf(intent)}, c.Now()
+	all, err := c.sender.SearchAll(ctx, places, site.Tag(job, intent.Attempt).Constraint(), "")
+	if err != nil {
+		return false, fmt.Errorf("look for attempt %d: %w", intent.Attempt, err)
+	}
+	switch f := all[0].Found; {
+	case slices.ContainsFunc(f.Queued, func(j condor.Job) bool { return !j.Done() }):
+		c.Absences.Clear(intent.UID)
+		return true, nil
+	case len(f.Queued)+len(f.Left) > 0:
+		return false, nil
+	}
+	return false, c.sender.Missing(ctx, places, intent, asked)
+}
+
+// restore records again, from the status, a run that the ledger has lost. A status that somebody has edited may tell of an
+// attempt that followed, or of an end, while one that the ledger has as an intent is open: HTCondor knows.
 func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
+	if intent, err := c.latest(ctx, string(job.UID)); err == nil && intent.State == ledger.Intent {
+		if open, err := c.opens(ctx, job, intent); err != nil {
+			return err
+		} else if open {
+			return c.recover(ctx, job, &intent, intent.Attempt, part{})
+		}
+	} else if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		return err
+	}
 	run, procs := c.remembered(job)
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		err := tx.InsertRun(run)

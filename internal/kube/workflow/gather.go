@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -74,6 +75,9 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	known := c.Memory.Of(w.Namespace + "/" + w.Name)
 	if known.Kind.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
 		s.Measured = known.Kind.measured
+	}
+	if dag := s.newest(); dag != nil {
+		s.Sought = known.Kind.sought == recovery.KeyOf(dag.Run)
 	}
 	s.Released = w.DeletionTimestamp != nil && known.Released == w.ResourceVersion
 	c.believe(&s, known.Agreed == w.UID)

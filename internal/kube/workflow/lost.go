@@ -44,6 +44,12 @@ func (s Situation) lost() bool {
 		(int(status.Attempt) > s.Attempt || int(status.Attempt) == s.Attempt && len(status.JobID) > sent && !forgotten)
 }
 
+// toldItsEnd reports whether there is nothing more to do, as the status says, for a workflow that the ledger has lost.
+func (s Situation) toldItsEnd() bool {
+	status := s.Workflow.Status
+	return status.Phase.Terminal() && !s.dueAfterLoss() && !lifecycle.OwesOutput(status.Conditions)
+}
+
 // dueAfterLoss reports whether an ended workflow that the ledger has lost is to be run again.
 func (s Situation) dueAfterLoss() bool {
 	w := s.Workflow

@@ -106,6 +106,56 @@ func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t 
 	}
 }
 
+// A status that somebody edits after htcd was killed in the middle of a submission.
+func TestAnEndThatSomebodyWritesIntoTheStatusDoesNotHideAnOpenSubmission(t *testing.T) {
+	for name, attempt := range map[string]int32{"of that attempt": 1, "of a later one": 5} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errors.New("killed"), After: true})
+			w.apply(oneStep("flow"))
+			flow := w.flow("flow").DeepCopy()
+			flow.Status = v1alpha1.HTCWorkflowStatus{
+				Phase: v1alpha1.PhaseSucceeded, Attempt: attempt, JobID: []string{"77.0"}, SpecHash: flow.SpecHash(), ObservedGeneration: 1,
+				StartTime: new(metav1.NewTime(w.clock)), CompletionTime: new(metav1.NewTime(w.clock)),
+			}
+			require.NoError(t, w.store.Update(flow))
+			w.clock = w.clock.Add(time.Minute)
+			w.restart()
+			w.wait()
+			require.False(t, w.flow("flow").Status.Phase.Terminal())
+			require.EqualValues(t, 1, w.flow("flow").Status.Attempt)
+			require.Equal(t, []string{"1.0"}, w.flow("flow").Status.JobID)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
+// A ledger that is put back may have a DAG as an intent that has ended since, and that the history has forgotten.
+func TestAnEndThatHTCondorDoesNotDenyStandsThoughTheLedgerHasAnIntent(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.ends(1)
+	told := w.flow("flow").DeepCopy().Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, told.Phase)
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
+		run, err := tx.LatestRun("uid-flow")
+		require.NoError(t, err)
+		require.NoError(t, tx.DeleteRuns("uid-flow"))
+		run.State, run.Cluster, run.Confirmed, run.Submitted, run.Ended = ledger.Intent, 0, false, time.Time{}, time.Time{}
+		return tx.InsertRun(run)
+	}))
+	w.schedd.Forget()
+	w.clock = w.clock.Add(time.Minute)
+	w.restart()
+	w.wait()
+	asked := w.schedd.Calls(scheddtest.Queue)
+	w.later(time.Minute)
+	require.Equal(t, asked, w.schedd.Calls(scheddtest.Queue), "it is not asked for ever")
+	require.Equal(t, told.Phase, w.flow("flow").Status.Phase)
+	require.Equal(t, told.JobID, w.flow("flow").Status.JobID)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
 func TestADAGIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
 	w := newWorld(t)
 	before := w.apply(newWorkflow("flow")).Status

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/output"
 )
 
@@ -12,10 +13,11 @@ type record = reconciler.Record[remembered]
 
 // remembered is the part of it that only workflows have.
 type remembered struct {
-	took     output.Room // by a fetch that was broken off for lack of space
-	part     time.Time   // when output of a DAG that goes on was last fetched
-	parted   int         // how many of its nodes had ended then
-	paging   bool        // there may be more of it
+	sought   recovery.Key // an intent that is not open, as HTCondor has said, though the status tells of an end
+	took     output.Room  // by a fetch that was broken off for lack of space
+	part     time.Time    // when output of a DAG that goes on was last fetched
+	parted   int          // how many of its nodes had ended then
+	paging   bool         // there may be more of it
 	dropping dropping
 
 	unmeasured bool      // there are results that measured does not have

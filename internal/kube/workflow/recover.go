@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -36,6 +37,9 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return fmt.Errorf("look for DAG %d: %w", run.Attempt, err)
 	}
+	if s.lost() && s.toldItsEnd() && !slices.ContainsFunc(found.Queued, func(j condor.Job) bool { return !j.Done() }) {
+		return c.believeTheEnd(ctx, t, run, found)
+	}
 	f, err := c.sender.Judge(ctx, t, tag(w, run.Attempt), found)
 	if err != nil {
 		return err
@@ -56,6 +60,19 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	c.checks.Add(keyOf(run))
+	return nil
+}
+
+// believeTheEnd has the status stand that tells of the end of a workflow, which HTCondor does not deny. That it has
+// nothing of the intent, two answers must say.
+func (c *Controller) believeTheEnd(ctx context.Context, t backend.Target, intent ledger.Run, found sending.Found) error {
+	if len(found.Queued)+len(found.Left) == 0 {
+		if err := c.sender.Missing(ctx, []backend.Target{t}, intent, c.Now()); err != nil {
+			return err
+		}
+	}
+	c.Absences.Clear(intent.UID)
+	c.Memory.Change(keyOf(intent), func(r *record) { r.Kind.sought = recovery.KeyOf(intent) })
 	return nil
 }
 

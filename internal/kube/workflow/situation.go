@@ -24,6 +24,7 @@ type Situation struct {
 	Repeat    repetition
 	Released  bool               // our finalizer was removed from this version of it: the cache does not show that yet
 	Orphans   bool               // the ledger has runs of an older object of this name
+	Sought    bool               // the newest DAG is an intent that HTCondor does not have open, though the status tells of an end
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
 	Result    *string            // what spec.result names; nil: there is none yet
