@@ -145,7 +145,24 @@ func (s *Shells) connect(ctx context.Context, f *following, fn func(*ssh.Client)
 		return err
 	}
 	cluster, proc := f.proc.Place()
-	return s.Connect(ctx, id, cluster, proc, fn)
+	connected := false
+	err = s.Connect(ctx, id, cluster, proc, func(client *ssh.Client) error {
+		connected = true
+		return fn(client)
+	})
+	if err != nil && !connected && ctx.Err() == nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("HTCondor does not let anybody join job %s, which runs as far as it knows: %v. "+
+			"If the job's node has gone, HTCondor notices it within minutes and runs the job elsewhere: try again then", f.proc.JobID(), err))
+	}
+	return err
+}
+
+// gone replaces the words of the library where the connection to a job has ended.
+func gone(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, io.EOF) && !errors.As(err, new(*ssh.ExitMissingError)) {
+		return err
+	}
+	return errors.New("the connection to the job has ended: the job has ended, was removed, or its node has gone")
 }
 
 // forward returns what connects the user with a port, by a link that his other connections to the job share.
@@ -180,7 +197,7 @@ func (s *Shells) forward(
 func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams aggregate.Streams) error {
 	session, err := client.NewSession()
 	if err != nil {
-		return err
+		return gone(ctx, err)
 	}
 	defer session.Close()
 	terminal := ""
@@ -191,7 +208,9 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		case size = <-streams.Sizes:
 		default:
 		}
-		if err := session.RequestPty(terminal, int(size.Height), int(size.Width), ssh.TerminalModes{}); err != nil {
+		if err := session.RequestPty(terminal, int(size.Height), int(size.Width), ssh.TerminalModes{}); errors.Is(err, io.EOF) {
+			return gone(ctx, err)
+		} else if err != nil {
 			return fmt.Errorf(
 				"HTCondor's sshd on the job's node gives no terminal (its /dev/pts must be mounted with gid=5, and sshd says more there): %w",
 				err,
@@ -216,7 +235,7 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		}()
 	}
 	if err := session.Start(schedd.JoinCommand(c.Words, terminal)); err != nil {
-		return err
+		return gone(ctx, err)
 	}
 	ended := make(chan struct{})
 	defer close(ended)
@@ -241,10 +260,7 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		}
 		return aggregate.ExitError{Code: exit.ExitStatus()}
 	}
-	if ctx.Err() == nil && errors.As(err, new(*ssh.ExitMissingError)) {
-		return errors.New("the connection to the job has ended: the job has ended, or was removed")
-	}
-	return err
+	return gone(ctx, err)
 }
 
 // signals are the numbers of those that a command may end by.

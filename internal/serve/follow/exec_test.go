@@ -155,6 +155,23 @@ func TestAConnectionThatIsDroppedBeforeTheCommandBeginsIsExplained(t *testing.T)
 	}
 }
 
+func TestANodeThatHasJustGoneIsExplained(t *testing.T) {
+	for _, tty := range []bool{false, true} {
+		accepted := func(channels <-chan ssh.NewChannel) {
+			session, _, err := (<-channels).Accept()
+			if err == nil {
+				_ = session // the connection ends with it
+			}
+		}
+		for name, answer := range map[string]func(<-chan ssh.NewChannel){
+			"before the session": func(<-chan ssh.NewChannel) {}, "before the command": accepted,
+		} {
+			_, _, err := runs22(t.Context(), sshd22(t, answer), aggregate.Command{TTY: tty}, nil)
+			require.ErrorContains(t, err, "the connection to the job has ended: the job has ended, was removed, or its node has gone", name)
+		}
+	}
+}
+
 func TestWhoGoesBeforeTheCommandBeginsLeavesNothing(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()

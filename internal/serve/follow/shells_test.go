@@ -25,6 +25,7 @@ type visits struct {
 	at     [][2]int
 	used   []string
 	closed string
+	err    error // of the connection
 }
 
 func (v *visits) shells(w *world) *Shells {
@@ -32,7 +33,7 @@ func (v *visits) shells(w *world) *Shells {
 		Reader: w.Reader, Places: 4,
 		Connect: func(_ context.Context, _ schedd.Identity, cluster, proc int, _ func(*ssh.Client) error) error {
 			v.at = append(v.at, [2]int{cluster, proc})
-			return nil
+			return v.err
 		},
 		Closed: func(context.Context, ledger.Run) (string, error) { return v.closed, nil },
 		Used:   func(_ runtime.Object, _ aggregate.Query, message string) { v.used = append(v.used, message) },
@@ -82,6 +83,11 @@ func TestACommandIsRunWhereAJobRuns(t *testing.T) {
 	require.True(t, s.places.take(requester{"e", "4"}, 1))
 	require.True(t, apierrors.IsTooManyRequests(run(t.Context(), aggregate.Streams{})))
 	require.Len(t, v.used, 2)
+	s.places.give(requester{"e", "4"}, 1)
+	v.err = &condor.Error{Command: "condor_ssh_to_job", Stderr: "Failed to connect to starter"}
+	err = run(t.Context(), aggregate.Streams{})
+	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
+	require.ErrorContains(t, err, "Failed to connect to starter. If the job's node has gone, HTCondor notices it within minutes")
 	w.ends()
 	refused(http.StatusConflict, "there is no container to run anything in")
 	c.Name = "other"
