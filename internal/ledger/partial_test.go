@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,4 +108,32 @@ func TestARunThatSendsSomeProcsHasTheOthersFromTheOneBefore(t *testing.T) {
 		require.Equal(t, Counts{Active: 2}, counts)
 		return err
 	})
+}
+
+// The only writer finds the job of each callback, however scattered those are that a run sends again.
+func TestACallbackOfAScatteredRunCostsNoMoreThanThatOfAFewJobs(t *testing.T) {
+	cost := func(procs int) float64 {
+		l, _ := openTemp(t)
+		r := testRun("u1")
+		var sent []string
+		for i := range procs {
+			sent = append(sent, strconv.Itoa(2*i+1))
+		}
+		r.Sent, r.Procs, r.Jobs = strings.Join(sent, ","), procs, 2*procs
+		insert(t, l, r)
+		var allocations float64
+		mustWrite(t, l, func(tx *Tx) error {
+			last := fmt.Sprintf("100.%d", procs-1)
+			find := func() Proc {
+				p, err := tx.ProcByJobID("physics", "zero", last, nil)
+				require.NoError(t, err)
+				return p
+			}
+			require.Equal(t, 2*procs-1, find().Proc)
+			allocations = testing.AllocsPerRun(20, func() { find() })
+			return nil
+		})
+		return allocations
+	}
+	require.InDelta(t, cost(10), cost(20_000), 3)
 }

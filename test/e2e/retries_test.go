@@ -44,15 +44,21 @@ func TestAFailedJobIsTriedAgain(t *testing.T) {
 	b.Script("second", "if "+firstStart+"; then exit 4; fi\n", retries(2))
 	b.Script("never", "exit 4\n", retries(1))
 	b.Script("enough", "exit 5\n", retries(3), codes(0, 3, 5))
+	b.Script("finds", "if "+firstStart+"; then echo so far >left; exit 4; fi; test \"$(cat left)\" = 'so far'\n", retries(1))
+	b.Script("signal", "kill -SEGV $$\n", retries(2), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "retry_until = ExitCode > 128\n" })
 	for name, want := range map[string]struct {
 		phase  v1alpha1.Phase
 		starts string
 	}{
 		"second": {v1alpha1.PhaseSucceeded, "2"}, "never": {v1alpha1.PhaseFailed, "2"}, "enough": {v1alpha1.PhaseSucceeded, "1"},
+		"finds": {v1alpha1.PhaseSucceeded, "2"}, "signal": {v1alpha1.PhaseFailed, "1"},
 	} {
 		job := b.Ended(name)
 		require.Equal(t, want.phase, job.Status.Phase, name)
 		starts := b.Ads(trial.Tagged(job), "NumJobStarts")
 		require.Contains(t, starts, job.Status.JobID[0]+" "+want.starts, name)
 	}
+	signal := b.Ended("signal")
+	require.EqualValues(t, 139, *signal.Status.Failures[0].ExitCode)
+	require.Contains(t, b.Ads(trial.Tagged(signal), "ExitBySignal"), signal.Status.JobID[0]+" false")
 }

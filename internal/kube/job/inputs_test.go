@@ -190,16 +190,37 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 }
 
 func TestAnHTCJobWaitsForTheRerunOfOneThatHasFailed(t *testing.T) {
-	w, _ := newWorldWithInputs(t)
-	w.apply(htcjob("prep"))
-	w.completed(1, 3)
-	w.crosscheck()
-	job := w.apply(htcjob("fit", fromJob("prep")))
-	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
-	require.Equal(t, "HTCJobFailed", job.Status.Reason)
-	require.Contains(t, w.ready("fit"), "False HTCJobFailed: in: the HTCJob prep has failed: 1 of 1 job failed")
-	w.later(time.Hour)
-	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+	for name, waits := range map[string]bool{"that had failed before": false, "that fails while it waits": true} {
+		t.Run(name, func(t *testing.T) {
+			w, s := newWorldWithInputs(t)
+			if waits {
+				w.apply(htcjob("fit", fromJob("prep")))
+			}
+			prep := w.apply(htcjob("prep"))
+			w.completed(1, 3)
+			w.crosscheck()
+			if !waits {
+				w.apply(htcjob("fit", fromJob("prep")))
+			}
+			w.sourceChanged(prep, w.job("prep"))
+			w.settle()
+			job := w.job("fit")
+			require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
+			require.Equal(t, "HTCJobFailed", job.Status.Reason)
+			require.Contains(t, w.ready("fit"), "False HTCJobFailed: in: the HTCJob prep has failed: 1 of 1 job failed")
+			w.later(time.Hour)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+			prep = w.annotate("prep", v1alpha1.RerunAnnotation, "again")
+			w.schedd.Leaves("2.0", map[string]string{"made": "histogram"})
+			w.completed(2)
+			w.crosscheck()
+			w.sourceChanged(prep, w.job("prep"))
+			w.settle()
+			require.Equal(t, []string{"histogram"}, s.sent)
+			require.Equal(t, v1alpha1.PhaseIdle, w.job("fit").Status.Phase)
+		})
+	}
 }
 
 // Inputs that were staged for an attempt that did not begin are removed.
