@@ -1,5 +1,5 @@
 -- With which queue each schedd has answered, and since when: one row for each change. A queue is known by when it was set up (Unix seconds).
-CREATE TABLE queues (
+CREATE TABLE IF NOT EXISTS queues (
     collector TEXT NOT NULL,
     schedd    TEXT NOT NULL,
     since     INTEGER NOT NULL, -- milliseconds
