@@ -27,6 +27,19 @@ func (a Ad) Get(name string) Value {
 	return Value{}
 }
 
+// Has reports whether the attribute exists, even if it is undefined.
+func (a Ad) Has(name string) bool {
+	for _, at := range a {
+		if strings.EqualFold(at.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Expr parses an attribute.
+func (a Ad) Expr(name string) (Expr, error) { return a.Get(name).Expr() }
+
 // String prints the ad in long form, without the empty line after it.
 func (a Ad) String() string {
 	var b strings.Builder

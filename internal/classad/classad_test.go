@@ -172,13 +172,15 @@ func TestAdNamesHaveNoCase(t *testing.T) {
 	v, ok := ad.Get("CLUSTERID").Int()
 	require.True(t, ok)
 	require.EqualValues(t, 2, v, "the last one counts")
+	require.True(t, ad.Has("u"))
+	require.False(t, ad.Has("v"))
 	require.Equal(t, Undefined, ad.Get("v").Kind())
 }
 
 func TestExpressionsOfAdsAreParsedInTheirOwnSyntax(t *testing.T) {
 	var x Expr
 	require.NoError(t, ReadJSON(strings.NewReader(`[{"A": "\/Expr(a == \"x\\\\y\\\"\")\/"}]`), func(ad Ad) (err error) {
-		x, err = ad.Get("A").Expr()
+		x, err = ad.Expr("A")
 		return err
 	}))
 	s, _ := x.(*Binary).R.(*Literal).Value.Str()
@@ -186,7 +188,7 @@ func TestExpressionsOfAdsAreParsedInTheirOwnSyntax(t *testing.T) {
 
 	ad, err := ParseAd(`A = a == "x\y\"" || b`)
 	require.NoError(t, err)
-	x, err = ad.Get("A").Expr()
+	x, err = ad.Expr("A")
 	require.NoError(t, err)
 	s, _ = x.(*Binary).L.(*Binary).R.(*Literal).Value.Str()
 	require.Equal(t, `x\y"`, s)

@@ -126,10 +126,10 @@ func TestCommandLines(t *testing.T) {
 		want string
 	}{
 		"submit": {func() error { _, err := client.Submit(t.Context(), Identity{}, dir); return err }, "-name schedd.test -pool pool.test -spool -terse job.sub in " + dir},
-		"queue":  {func() error { return client.Query(t.Context(), Identity{}, Query{Where: "A == 1"}, none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + attributes(fields) + " -constraint A == 1 in /"},
+		"queue":  {func() error { return client.Query(t.Context(), Identity{}, Query{Where: "A == 1"}, none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + Projection + " -constraint A == 1 in /"},
 		"history": {func() error {
 			return client.Query(t.Context(), Identity{}, Query{Where: "A == 1", Left: &HistoryBounds{Limit: 2, ScanLimit: 3, Since: "4.5"}}, none)
-		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + attributes(fields) + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
+		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
 		"remove": {func() error {
 			return failed(client.Change(t.Context(), Identity{}, Remove{Where: "A == 1", Reason: " because\nof it "}))
 		}, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},

@@ -19,5 +19,5 @@ esac`})
 		client.Query(t.Context(), Identity{}, Query{Where: condor.Tag{UID: "u", Attempt: 2}.NodesConstraint(), Nodes: true}, func(j condor.Job) error { nodes = append(nodes, j); return nil }),
 	)
 	require.Equal(t, []condor.Job{{Cluster: 7, Status: condor.Running, Node: condor.NodeTag{UID: "u", DAG: 2, Number: 5}}}, nodes)
-	require.NotContains(t, attributes(fields), condor.AttrNode, "of HTCJobs no more is asked for")
+	require.NotContains(t, Projection, condor.AttrNode, "of HTCJobs no more is asked for")
 }

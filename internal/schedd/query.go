@@ -182,6 +182,10 @@ var reasons = map[string]func(*condor.Job, classad.Value){
 	condor.AttrOutputs: func(j *condor.Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
 }
 
+// Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their
+// tag, too.
+var Projection = attributes(fields)
+
 func attributes[T any](of map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(of)), ",")
 }

@@ -20,6 +20,7 @@ const keptStderrs = 100
 // Recorded is what became of a callback.
 type Recorded struct {
 	Run     ledger.Run
+	Node    ledger.Node
 	Changed bool
 	Ask     bool   // only HTCondor can say what it means
 	Results bool   // there are new ones
@@ -47,11 +48,11 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 		if changed {
 			err = tx.UpdateNode(is)
 		}
-		return Recorded{Run: run, Changed: changed}, err
+		return Recorded{Run: run, Node: is, Changed: changed}, err
 	}
 	// When a run is being stopped, a job's callback says how it was killed.
 	if run.Stop != "" {
-		return Recorded{Run: run, Ask: true}, nil
+		return Recorded{Run: run, Node: was, Ask: true}, nil
 	}
 	if c, err = shortened(tx, run, c); err != nil {
 		return Recorded{}, err
@@ -63,7 +64,7 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 	if changed {
 		err = tx.UpdateNode(is)
 	}
-	r := Recorded{Run: run, Changed: changed, Ask: c.Held || deferred(was, c)}
+	r := Recorded{Run: run, Node: is, Changed: changed, Ask: c.Held || deferred(was, c)}
 	if err == nil && !c.Held && (is.Cluster == cluster || is.Cluster == 0) {
 		r.Results, r.Ignored, err = keep(tx, is, c.Node.Results, true)
 	}
