@@ -69,10 +69,7 @@ func both(a, b change) change {
 }
 
 // The apiserver's answer to kubectl apply: "" if accepted, otherwise words that its refusal must contain.
-var applied = map[string]struct {
-	change  change
-	refusal string
-}{
+var applied = map[string]answer{
 	"one job needs no number": {drop("queue"), ""},
 	"the largest queue":       {set("script.queue", int64(1_000_000)), ""},
 	"more than the largest queue": {
@@ -469,27 +466,13 @@ var applied = map[string]struct {
 
 func TestApplyAnswers(t *testing.T) {
 	t.Parallel()
-	jobs := dynamicJobs(t)
-	for name, tc := range applied {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := map[string]any{
-				"name":    "a",
-				"script":  map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"},
-				"htcopts": "+JobFlavour = \"espresso\"\n",
-			}
-			tc.change(t, spec)
-			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
-				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
-			}})
-			if tc.refusal == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tc.refusal)
-		})
-	}
+	requireAnswers(t, v1alpha1.Resource, v1alpha1.Kind, applied, func() map[string]any {
+		return map[string]any{
+			"name":    "a",
+			"script":  map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"},
+			"htcopts": "+JobFlavour = \"espresso\"\n",
+		}
+	})
 }
 
 func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
@@ -533,6 +516,34 @@ func dynamicObjects(t *testing.T, resource string) dynamic.ResourceInterface {
 	client, err := dynamic.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	return client.Resource(v1alpha1.GroupVersion.WithResource(resource)).Namespace(namespace)
+}
+
+// answer is what a change of an accepted spec is refused with; empty: it is not.
+type answer struct {
+	change  change
+	refusal string
+}
+
+// requireAnswers applies each change to a spec, without storing it.
+func requireAnswers(t *testing.T, resource, kind string, all map[string]answer, accepted func() map[string]any) {
+	t.Helper()
+	objects := dynamicObjects(t, resource)
+	for name, tc := range all {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := accepted()
+			tc.change(t, spec)
+			err := dryRun(t, objects, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
+				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
+			}})
+			if tc.refusal == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.refusal)
+		})
+	}
 }
 
 // dryRun requests everything that an apply does, except storing.

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
@@ -25,10 +22,7 @@ func variables(n int) map[string]any {
 func variable(name, value string) change { return set("environment", map[string]any{name: value}) }
 
 // The apiserver's answers about the fields that stand for submit commands.
-var appliedFields = map[string]struct {
-	change  change
-	refusal string
-}{
+var appliedFields = map[string]answer{
 	"resources in Kubernetes' words": {
 		set("resources", map[string]any{"cpus": "500m", "memory": "1.5Gi", "disk": "10G", "gpus": int64(1)}),
 		"",
@@ -138,21 +132,7 @@ var appliedFields = map[string]struct {
 
 func TestApplyAnswersAboutFields(t *testing.T) {
 	t.Parallel()
-	jobs := dynamicJobs(t)
-	for name, tc := range appliedFields {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
-			tc.change(t, spec)
-			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
-				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
-			}})
-			if tc.refusal == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tc.refusal)
-		})
-	}
+	requireAnswers(t, v1alpha1.Resource, v1alpha1.Kind, appliedFields, func() map[string]any {
+		return map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
+	})
 }

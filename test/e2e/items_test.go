@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -212,10 +211,7 @@ func valuesOf(n int) []any {
 const tooMany = "items must be at most 1,000, and 2,000 variables and 64 KiB together: put them into a ConfigMap and name it in itemsFrom"
 
 // The apiserver's answers about the fields that say how many jobs there are, and what each gets.
-var appliedItems = map[string]struct {
-	change  change
-	refusal string
-}{
+var appliedItems = map[string]answer{
 	"items": {set("items", itemsOf(3, "ENERGY", "SEED")), ""},
 	"items of different variables": {
 		set("items", []any{map[string]any{"A": "1"}, map[string]any{"B": "2", "PATH": "/x"}}),
@@ -335,20 +331,7 @@ func many(n int) map[string]any {
 
 func TestApplyAnswersAboutItems(t *testing.T) {
 	t.Parallel()
-	jobs := dynamicJobs(t)
-	for name, tc := range appliedItems {
-		t.Run(name, func(t *testing.T) {
-			spec := map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
-			tc.change(t, spec)
-			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
-				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
-			}})
-			if tc.refusal == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tc.refusal)
-		})
-	}
+	requireAnswers(t, v1alpha1.Resource, v1alpha1.Kind, appliedItems, func() map[string]any {
+		return map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
+	})
 }

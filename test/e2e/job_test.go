@@ -145,15 +145,10 @@ func TestBrokenHtcoptsAreExplained(t *testing.T) {
 // All tests share the Secret, so this one runs alone.
 func TestAWrongPasswordIsExplainedAndMendingTheSecretIsEnough(t *testing.T) {
 	b := trial.New(t)
-	secret := func(ctx context.Context, args ...string) string {
-		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
-		require.NoError(t, err)
-		return out
-	}
 	write := func(ctx context.Context, encoded string) {
-		secret(ctx, "patch", "secret", "kinit-secret", "-p", `{"data":{"password":"`+encoded+`"}}`)
+		b.InDefault(ctx, "patch", "secret", "kinit-secret", "-p", `{"data":{"password":"`+encoded+`"}}`)
 	}
-	right := secret(t.Context(), "get", "secret", "kinit-secret", "-o", "jsonpath={.data.password}")
+	right := b.InDefault(t.Context(), "get", "secret", "kinit-secret", "-o", "jsonpath={.data.password}")
 	t.Cleanup(func() { write(context.WithoutCancel(t.Context()), right) })
 	write(t.Context(), base64.StdEncoding.EncodeToString([]byte("not it")))
 

@@ -140,15 +140,10 @@ func TestExperiment8DeletingWhileRunning(t *testing.T) {
 // This test changes everybody's account, so it does not run beside others.
 func TestExperiment9AnUnusableSecretIsRefusedAndItsMendingNoticed(t *testing.T) {
 	b := trial.New(t)
-	secret := func(ctx context.Context, args ...string) string {
-		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
-		require.NoError(t, err)
-		return out
-	}
 	var right struct {
 		Data map[string]string `json:"data"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(secret(t.Context(), "get", "secret", "kinit-secret", "-o", "json")), &right))
+	require.NoError(t, json.Unmarshal([]byte(b.InDefault(t.Context(), "get", "secret", "kinit-secret", "-o", "json")), &right))
 	mend := func(ctx context.Context) {
 		text, err := json.Marshal(
 			map[string]any{
@@ -174,7 +169,7 @@ func TestExperiment9AnUnusableSecretIsRefusedAndItsMendingNoticed(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			b := *b
 			b.T = t
-			secret(t.Context(), c.do...)
+			b.InDefault(t.Context(), c.do...)
 			b.Script(name, "exit 0\n")
 			job := b.Until(name, "refused", func(job *v1alpha1.HTCJob) bool {
 				return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)

@@ -92,10 +92,7 @@ func named(n int) (all []map[string]any) {
 
 // The apiserver's answers to kubectl apply of an HTCWorkflow: "" if accepted, otherwise words that its refusal must
 // contain.
-var appliedWorkflows = map[string]struct {
-	change  change
-	refusal string
-}{
+var appliedWorkflows = map[string]answer{
 	"one step": {setSteps(aStep("a")), ""},
 	"no steps": {
 		set("steps", []any{}),
@@ -507,23 +504,9 @@ func several(n int, one func(int) any) (all []any) {
 
 func TestApplyAnswersForWorkflows(t *testing.T) {
 	t.Parallel()
-	workflows := dynamicObjects(t, v1alpha1.WorkflowResource)
-	for name, tc := range appliedWorkflows {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := map[string]any{"steps": []any{aStep("a")}}
-			tc.change(t, spec)
-			err := dryRun(t, workflows, &unstructured.Unstructured{Object: map[string]any{
-				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.WorkflowKind,
-				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
-			}})
-			if tc.refusal == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tc.refusal)
-		})
-	}
+	requireAnswers(t, v1alpha1.WorkflowResource, v1alpha1.WorkflowKind, appliedWorkflows, func() map[string]any {
+		return map[string]any{"steps": []any{aStep("a")}}
+	})
 }
 
 func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {

@@ -159,14 +159,9 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	})
 
 	// The Secret changes.
-	secret := func(ctx context.Context, args ...string) string {
-		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
-		require.NoError(t, err)
-		return out
-	}
-	right := secret(ctx, "get", "secret", "kinit-secret", "-o", "jsonpath={.data.password}")
+	right := b.InDefault(ctx, "get", "secret", "kinit-secret", "-o", "jsonpath={.data.password}")
 	write := func(ctx context.Context, encoded string) {
-		secret(ctx, "patch", "secret", "kinit-secret", "-p", `{"data":{"password":"`+encoded+`"}}`)
+		b.InDefault(ctx, "patch", "secret", "kinit-secret", "-p", `{"data":{"password":"`+encoded+`"}}`)
 	}
 	t.Cleanup(func() { write(context.WithoutCancel(t.Context()), right) })
 	write(ctx, base64.StdEncoding.EncodeToString([]byte("not it")))

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -49,6 +50,14 @@ func New(t *testing.T) *Bench {
 func (b *Bench) Kubectl(args ...string) string {
 	b.T.Helper()
 	out, err := b.Lab.Run(b.T.Context(), "kubectl", append([]string{"-n", b.Namespace}, args...)...)
+	require.NoError(b.T, err)
+	return out
+}
+
+// InDefault runs kubectl in the namespace default, where the Secrets of the lab's accounts are.
+func (b *Bench) InDefault(ctx context.Context, args ...string) string {
+	b.T.Helper()
+	out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
 	require.NoError(b.T, err)
 	return out
 }
