@@ -428,6 +428,7 @@ func TestDeclaredOutputGetsItsOwnPaths(t *testing.T) {
 	write("0/.htcd-out/9/earlier", "e")
 	write("0/.htcd-out/011/odd", "e")
 	write("0/.htcd-out/12", "a file")
+	write("0/.htcd-ckpt/state/n", "3")
 	write("1/_condor_stdout", "out")
 	write("1/.htcd-out/0/_condor_stdout", "another")
 	write("1/.htcd-out/0/f", "f")
@@ -447,6 +448,7 @@ func TestDeclaredOutputGetsItsOwnPaths(t *testing.T) {
 		require.Equal(t, want, string(text), name)
 	}
 	require.NoDirExists(t, filepath.Join(fetch, "0", ".htcd-out"))
+	require.NoDirExists(t, filepath.Join(fetch, "0", ".htcd-ckpt"))
 	require.NoFileExists(t, filepath.Join(fetch, "0", "earlier"))
 	require.NoFileExists(t, filepath.Join(fetch, "3", "x"))
 	require.FileExists(t, filepath.Join(outside, "x"))

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -65,4 +66,93 @@ spec: {nodes: 2, script: {image: centos, command: bash, source: "true", after: {
 	require.Equal(t, int32(9), *w.Status.Failures[0].ExitCode)
 	require.Contains(t, w.Status.Failures[0].Stderr, "script.before has ended with the return code 9")
 	require.Equal(t, "good\n", flow.output(w, "make/job_0", "result"))
+}
+
+// What interrupts a job is no end of it, whatever of it runs, and what is kept until it goes on is as without what runs before and after.
+func TestWhatRunsBeforeAndAfterAScriptIsInterrupted(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	around := func(before, after string) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			job.Spec.Script.Before, job.Spec.Script.After = &v1alpha1.ScriptPart{Source: before}, &v1alpha1.ScriptPart{Source: after}
+		}
+	}
+	checkpointed := func(job *v1alpha1.HTCJob) {
+		job.Spec.Checkpoint = &v1alpha1.Checkpoint{ExitCode: 85, Files: []v1alpha1.CheckpointFile{"state"}}
+	}
+	// Evicted after the first and the second checkpoint, it ends on the machine on which it has written the third.
+	marked(b, "m", "secret=pass")
+	moves := "moves-" + b.Namespace + "-"
+	b.Script("moves", fmt.Sprintf(`n=$(cat state/n || echo 0)
+echo script $n
+[ $n -lt 3 ] || exit 3
+if [ -e here ]; then touch %s$n; sleep 600; fi
+touch here
+mkdir -p state; echo $((n + 1)) >state/n
+exit 85
+`, moves), around(
+		"echo before $(cat state/n $HTC_CREDENTIALS/mine secret)",
+		"echo after $RETURN $(cat $HTC_CREDENTIALS/mine); mv state/n final; rm here; exit 5",
+	), checkpointed, inputs(fromSecret("secret", "m", "secret")), credentials("mine m secret File"), retries(1), codes(0, 5))
+	// Each job is evicted once, while the part AT runs.
+	part := func(name string) string {
+		return fmt.Sprintf(`mkdir -p state; echo %[1]s $RETURN >>state/trail
+if [ $AT = %[1]s ] && %[2]s; then trap 'echo asked >>state/trail; exit 0' TERM; touch busy-$AT-%[3]s; sleep 600 & wait; fi
+`, name, firstStart, b.Namespace)
+	}
+	b.Script("asked", part("script"), around(part("before"), part("after")+"mv state/trail trail"), func(job *v1alpha1.HTCJob) {
+		job.Spec.Items = []v1alpha1.Item{{"AT": "before"}, {"AT": "script"}, {"AT": "after"}}
+		job.Spec.Parallelism = new(int32(3))
+		job.Spec.Checkpoint = &v1alpha1.Checkpoint{OnEviction: true}
+		job.Spec.Outputs = []v1alpha1.Output{{Path: "state"}, {Path: "trail"}}
+	})
+	b.Script("root", `test ! -e made || exit 9
+echo script >made
+mkdir -p $outpath/state; echo >>$outpath/state/n
+[ $(wc -l <$outpath/state/n) = 2 ] || exit 85
+until [ -s told ]; do sleep 0.2; done
+cat told
+`, around("pwd; echo before >made", "test ! -e made"), checkpointed, func(job *v1alpha1.HTCJob) {
+		job.Spec.Script.WritableRoot, job.Spec.Script.Workdir = true, "/usr/share"
+	})
+
+	var out string
+	var err error
+	b.Eventually(func() bool {
+		out, err = b.Lab.Run(t.Context(), "htcd", "exec", "root", "-n", b.Namespace, "--",
+			"sh", "-c", "[ $(wc -l <$outpath/state/n) = 2 ] && cat made >told && pwd")
+		return err == nil
+	}, func() string { return fmt.Sprint(out, err) })
+	require.Equal(t, "/usr/share\n", out)
+	jobOf := func(file string) string {
+		ad := ofProcess(b, wrapper(b, file), "cwd/.job.ad")
+		return field(ad, "ClusterId") + "." + field(ad, "ProcId")
+	}
+	for _, at := range []string{"before", "script", "after"} {
+		evictions["condor_vacate_job"](b, 0, jobOf("busy-"+at+"-"+b.Namespace))
+	}
+	evictions["condor_vacate_job"](b, 0, jobOf(moves+"1"))
+	evictions["condor_vacate_job -fast"](b, 0, jobOf(moves+"2"))
+
+	job := b.Ended("root")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "%+v", job.Status.Failures)
+	require.Equal(t, "/usr/share\nscript\n", b.Output(job, 0))
+	job = b.Ended("moves")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "%+v", job.Status.Failures)
+	require.Equal(t, `before passpass
+script 0
+before 1 passpass
+script 1
+before 2 passpass
+script 2
+script 3
+after 3 pass
+`, b.Output(job, 0))
+	require.Equal(t, []string{"_condor_stderr", "_condor_stdout", "final"}, b.Files(job, 0))
+	job = b.Ended("asked")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "%+v", job.Status.Failures)
+	whole := "before\nscript\nafter 0\n"
+	for proc, first := range []string{"before\nasked\n", "before\nscript\nasked\n", "before\nscript\nafter 0\nasked\n"} {
+		require.Equal(t, first+whole, b.File(b.Fetched("asked"), proc, "trail"))
+	}
 }

@@ -42,8 +42,8 @@ func TestAFailedJobIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	b.Script("second", "if "+firstStart+"; then exit 4; fi\n", retries(2))
-	b.Script("never", "exit 4\n", retries(1))
-	b.Script("enough", "exit 5\n", retries(3), codes(0, 3, 5))
+	b.Script("never", "echo never > left; exit $(($1 * 4))\n", trial.Queue(2), retries(1), codes(3))
+	b.Script("enough", "echo enough > left; exit 5\n", retries(3), codes(3, 5))
 	b.Script("finds", "if "+firstStart+"; then echo so far >left; exit 4; fi; test \"$(cat left)\" = 'so far'\n", retries(1))
 	b.Script("signal", "kill -SEGV $$\n", retries(2), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "retry_until = ExitCode > 128\n" })
 	for name, want := range map[string]struct {
@@ -57,6 +57,9 @@ func TestAFailedJobIsTriedAgain(t *testing.T) {
 		require.Equal(t, want.phase, job.Status.Phase, name)
 		starts := b.Ads(trial.Tagged(job), "NumJobStarts")
 		require.Contains(t, starts, job.Status.JobID[0]+" "+want.starts, name)
+		if name == "never" || name == "enough" { // whatever code it ends with
+			require.Equal(t, name+"\n", b.File(b.Fetched(name), 0, "left"))
+		}
 	}
 	signal := b.Ended("signal")
 	require.EqualValues(t, 139, *signal.Status.Failures[0].ExitCode)

@@ -137,26 +137,16 @@ func (a *author) number(s *spec, command, attribute string, to *int64, amounts .
 }
 
 func (a *author) success(s *spec) {
-	var codes, others []string
+	var codes []string
 	for _, code := range a.Perm(4)[:1+a.IntN(4)] {
 		code *= 85
 		s.JobOptions.SuccessCodes = append(s.JobOptions.SuccessCodes, code)
 		codes = append(codes, strconv.Itoa(code))
-		others = append(others, fmt.Sprintf("ExitCode =?= %d", code))
 	}
-	others = others[1:]
 	s.means["HTCJobSuccessCodes"] = classad.Quote(strings.Join(codes, ","))
 	if s.written["success_exit_code"] != nil {
 		s.agree("success_exit_code", codes[0])
 		s.contradicts(len(codes) > 1, "success_exit_code")
-	}
-	if s.means["@max_retries"]+s.means["@retry_until"]+s.means["@success_exit_code"] == "" {
-		return
-	}
-	s.means["@success_exit_code"] = codes[0]
-	if len(others) > 0 {
-		s.means["@retry_until"] = strings.TrimSuffix(strings.TrimPrefix(s.means["@retry_until"], "("), ")")
-		s.orElse("@retry_until", strings.Join(others, " || "))
 	}
 }
 

@@ -159,16 +159,26 @@ func (s spec) consequences(want map[string]string) {
 
 	retries, success, until := command("max_retries"), command("success_exit_code"), command("retry_until")
 	hold, remove := command("on_exit_hold"), command("on_exit_remove")
+	if success != "" {
+		put("HTCJobSuccessCodes", cmp.Or(want["HTCJobSuccessCodes"], classad.Quote(success)))
+	}
 	if retries+success+until != "" {
 		put("JobMaxRetries", cmp.Or(retries, "2"))
-		put("JobSuccessExitCode", success)
-		end := "NumJobCompletions > JobMaxRetries || ExitCode =?= 0"
-		if success != "" {
-			end = "NumJobCompletions > JobMaxRetries || ExitCode =?= JobSuccessExitCode"
+		end, last := "NumJobCompletions > JobMaxRetries || ExitCode =?= 0", func(x string) string { return bound(x, "||") }
+		if all := content(want["HTCJobSuccessCodes"]); all != "" {
+			codes := strings.Split(all, ",")
+			ends := "ExitCode =?= " + strings.Join(codes, " || ExitCode =?= ")
+			if until != "" {
+				ends += " || " + grouped(strings.TrimSuffix(strings.TrimPrefix(until, "("), ")"))
+			}
+			until = ends
+			if !slices.Contains(codes, "0") { // then the whole is ours
+				end, last = "NumJobCompletions > JobMaxRetries", grouped
+			}
 		}
 		for _, x := range []string{until, remove} {
 			if x != "" {
-				end += " || " + bound(x, "||")
+				end += " || " + last(x)
 			}
 		}
 		put("OnExitRemove", end)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -144,6 +145,8 @@ func (c *Connection) stream(
 	if err != nil {
 		return err
 	}
+	klog.SetOutput(io.Discard) // on an interruption client-go says of each stream that its connection is closed
+	klog.LogToStderr(false)
 	err = executor.StreamWithContext(ctx, streams)
 	if exit, exited := errors.AsType[utilexec.CodeExitError](err); exited {
 		return Exit{exit.Code}

@@ -149,8 +149,9 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	)
 }
 
-// success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its
-// commands for them would cause retries.
+// success ends the retries at every success code, and, where 0 is none, not at 0. It does so without success_exit_code: of a job that has this and
+// ends with another code HTCondor brings nothing back. Without retries HTCondor need not know these codes, and any of its commands for them
+// would cause retries.
 func (o JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
@@ -158,18 +159,29 @@ func (o JobOptions) success(options []option) ([]option, error) {
 	if len(o.SuccessCodes) == 0 || !tried {
 		return options, nil
 	}
-	options = replace(options, "success_exit_code", strconv.Itoa(o.SuccessCodes[0]))
-	var others []string
-	for _, code := range o.SuccessCodes[1:] {
-		others = append(others, fmt.Sprintf("ExitCode =?= %d", code))
-	}
-	if len(others) == 0 {
-		return options, nil
+	options = slices.DeleteFunc(options, func(o option) bool { return o.key == "success_exit_code" })
+	var ends []string
+	for _, code := range o.SuccessCodes {
+		ends = append(ends, fmt.Sprintf("ExitCode =?= %d", code))
 	}
 	if until, there := value(options, "retry_until"); there && wholeRE.MatchString(until) {
 		options = replace(options, "retry_until", "ExitCode =?= "+until)
 	}
-	return orElse(options, "retry_until", strings.Join(others, " || "))
+	options, err := orElse(options, "retry_until", strings.Join(ends, " || "))
+	if err != nil || slices.Contains(o.SuccessCodes, 0) {
+		return options, err
+	}
+	end := "NumJobCompletions > JobMaxRetries"
+	for _, key := range []string{"retry_until", "on_exit_remove"} {
+		condition, there := value(options, key)
+		if !there {
+			continue
+		}
+		if end, err = joined("||", end, condition); err != nil {
+			return nil, condor.Refusal("%s: %w", key, err)
+		}
+	}
+	return append(options, option{"My.OnExitRemove", end}), nil
 }
 
 // attributes returns what Job.Outcome needs of the job options.

@@ -108,12 +108,14 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	}
 	// The wrapper ends with 0 for each of these codes.
 	d.JobOptions.SuccessCodes = nil
-	options := slices.Clone(asked)
-	if _, said := value(options, "success_exit_code"); said {
-		options = replace(options, "success_exit_code", "0")
-	}
-	if options, err = s.retryOnly(options); err != nil {
+	options, err := s.retryOnly(slices.Clone(asked))
+	if err != nil {
 		return renderedStep{}, err
+	}
+	if _, said := value(options, "success_exit_code"); said {
+		if options, err = (JobOptions{SuccessCodes: []int{0}}).success(options); err != nil {
+			return renderedStep{}, err
+		}
 	}
 	if options, err = d.complete(options); err != nil {
 		return renderedStep{}, err

@@ -83,7 +83,7 @@ func FuzzJobOptions(f *testing.F) {
 				}
 			}
 			times := func(key string) int { return strings.Count("\n"+text, "\n"+key+" = ") }
-			for _, once := range []string{"request_memory", "periodic_release", "retry_until", "success_exit_code", "My.HTCJobSuccessCodes"} {
+			for _, once := range []string{"request_memory", "periodic_release", "retry_until", "My.HTCJobSuccessCodes"} {
 				require.Equal(t, 1, times(once), once)
 			}
 			if deadline > 0 || times("periodic_remove") > 0 {

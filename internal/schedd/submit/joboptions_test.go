@@ -26,6 +26,7 @@ var jobOptionsOf = map[string]JobOptions{
 	"retries until any of codes": {Retries: new(3), SuccessCodes: []int{3, 5, 7}},
 	"retries until any of codes, or one that htcopts name": {Retries: new(3), SuccessCodes: []int{0, 3}},
 	"retries until any of codes, or what htcopts say":      {Retries: new(3), SuccessCodes: []int{0, 3}},
+	"one that htcopts name, and an end of theirs":          {},
 	"more memory": {Memory: 1000, MemoryRetry: &MemoryRetry{Most: 3000, Times: 3}},
 	"more memory than htcopts ask for, and a release of the user's": {MemoryRetry: &MemoryRetry{Most: 16384, Times: 1}},
 	"deadlines":                    {Deadlines: condor.Deadlines{HeldDeadline: 600, IdleDeadline: 86400}},

@@ -64,6 +64,9 @@ func (d Description) Render() (Sandbox, error) {
 	if err != nil {
 		return Sandbox{}, err
 	}
+	if _, said := value(asked, "success_exit_code"); said {
+		d.JobOptions.SuccessCodes = d.successCodes(asked)
+	}
 	options, err := d.complete(asked)
 	if err != nil {
 		return Sandbox{}, err
