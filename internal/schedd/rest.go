@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd/condor"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -119,7 +120,8 @@ func names(dir string) ([]string, error) {
 }
 
 // lacking returns the names in a list that are neither the name of a file that arrived nor a part of one. Blanks at the
-// ends of names and control characters do not count: the list may have lost them on its way.
+// ends of names and control characters do not count: the list may have lost them on its way. HTCondor 25 writes the list behind
+// those of the checkpoints that were sent from the same machine, without a comma between (FileTransfer::PipeReadFullString).
 func lacking(list string, came []string) []string {
 	parts := map[string]int{}
 	for _, name := range came {
@@ -130,6 +132,9 @@ func lacking(list string, came []string) []string {
 	var lacks []string
 	for _, part := range strings.Split(list, ",") {
 		name := plainName(part)
+		for strings.HasPrefix(name, submit.DirCheckpoint) {
+			name = name[len(submit.DirCheckpoint):]
+		}
 		if parts[name]--; parts[name] < 0 && name != "" {
 			lacks = append(lacks, name)
 		}

@@ -189,3 +189,10 @@ func TestProcsWithNumbersOfTheirOwnAreFetchedByThem(t *testing.T) {
 		Procs{Tag: condor.Tag{UID: "u", Attempt: 2}, Cluster: 7, Numbers: []int{3, 7, 8}, Own: true}.Constraint(),
 	)
 }
+
+func TestAListBehindThoseOfCheckpointsLacksWhatDidNotCome(t *testing.T) {
+	came := []string{"_condor_stdout", "_condor_stderr", ".htcd-ckpt", "final"}
+	require.Empty(t, lacking(".htcd-ckpt.htcd-ckptfinal", came))
+	require.Empty(t, lacking(".htcd-ckpt", came))
+	require.Equal(t, []string{"more"}, lacking(".htcd-ckptfinal,more", came))
+}

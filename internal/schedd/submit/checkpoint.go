@@ -21,9 +21,9 @@ type Checkpoint struct {
 	OnEviction bool     // instead of both: HTCondor keeps what the script leaves as output when it is evicted
 }
 
-// dirCheckpoint is the directory that HTCondor keeps for it. A directory is replaced as a whole by the next one, and
+// DirCheckpoint is the directory that HTCondor keeps for it. A directory is replaced as a whole by the next one, and
 // what is missing in it puts no job on hold.
-const dirCheckpoint = ".htcd-ckpt"
+const DirCheckpoint = ".htcd-ckpt"
 
 // Programs fail with 1. Shells, apptainer and the wrapper end with more than 124 if the script could not run, or was
 // killed: HTCondor would begin it again without end.
@@ -108,7 +108,7 @@ func (d Description) checkpointLines() []option {
 	}
 	return []option{
 		{"checkpoint_exit_code", strconv.Itoa(d.Checkpoint.ExitCode)},
-		{"transfer_checkpoint_files", dirCheckpoint},
+		{"transfer_checkpoint_files", DirCheckpoint},
 	}
 }
 

@@ -64,11 +64,11 @@ func TestACheckpointIsNoEndAndTheNextExecutionGoesOn(t *testing.T) {
 			require.Equal(t, 85, code, errs)
 			require.Equal(t, "unit 1 2\n", out)
 			require.NoFileExists(t, filepath.Join(s.dir, "token"))
-			list, err := filepath.Glob(filepath.Join(s.dir, dirCheckpoint, "*"))
+			list, err := filepath.Glob(filepath.Join(s.dir, DirCheckpoint, "*"))
 			require.NoError(t, err)
 			require.Len(t, list, 3, "latest is a link to a file, which goes along")
-			require.FileExists(t, filepath.Join(s.dir, dirCheckpoint, "state/a, 1"))
-			require.NoFileExists(t, filepath.Join(s.dir, dirCheckpoint, "state/away"))
+			require.FileExists(t, filepath.Join(s.dir, DirCheckpoint, "state/a, 1"))
+			require.NoFileExists(t, filepath.Join(s.dir, DirCheckpoint, "state/away"))
 
 			// In the same directory all is as it was.
 			code, out, errs = s.run(t)
@@ -78,7 +78,7 @@ func TestACheckpointIsNoEndAndTheNextExecutionGoesOn(t *testing.T) {
 			// An eviction: HTCondor sends what it sent before, and the checkpoint.
 			other := node(t, d, checkpointTools)
 			other.bin, other.shell = other.bin+":"+os.Getenv("PATH"), shell
-			require.NoError(t, os.CopyFS(filepath.Join(other.dir, dirCheckpoint), os.DirFS(filepath.Join(s.dir, dirCheckpoint))))
+			require.NoError(t, os.CopyFS(filepath.Join(other.dir, DirCheckpoint), os.DirFS(filepath.Join(s.dir, DirCheckpoint))))
 			code, out, errs = other.run(t)
 			require.Equal(t, 85, code, errs)
 			require.Equal(t, "unit 3 2\n", out)
@@ -88,7 +88,7 @@ func TestACheckpointIsNoEndAndTheNextExecutionGoesOn(t *testing.T) {
 			require.Len(t, to.events, 1)
 			require.EqualValues(t, 3, to.events[0]["data"].(map[string]any)["retcode"])
 			require.FileExists(t, filepath.Join(other.dir, "result"))
-			require.NoDirExists(t, filepath.Join(other.dir, dirCheckpoint))
+			require.NoDirExists(t, filepath.Join(other.dir, DirCheckpoint))
 			require.NoDirExists(t, filepath.Join(other.dir, ".htcd"))
 		})
 	}
