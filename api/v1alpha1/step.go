@@ -314,4 +314,11 @@ type StepOutput struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*(/[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*)*$')",message="an output's path must be relative to the script's directory, of letters, digits and _ . + = @ % ~ : - with * ? [ ] for others; no part of it may begin with a dot, and it must not end in /"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)')",message="an output must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names; standard output and error are always brought back"
 	Path string `json:"path"`
+
+	// URL is where the execute node writes the file to, if the script succeeds, by a transfer plugin
+	// of HTCondor, instead of bringing it back. {namespace}, {name}, {attempt}, {jobid} and {proc} are replaced: jobid is the name of
+	// the sequence or of the node, proc the number within forEach. It is scheme://host/path, which htcd itself checks.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	URL string `json:"url,omitempty"`
 }

@@ -33,7 +33,7 @@ type Callback struct {
 	Namespace string
 	JobID     string // cluster.proc, as HTCondor prints it
 	Started   bool   // it has started; of the following only the node's number is set
-	Held      bool   // its script has ended, but HTCondor cannot bring back what it leaves; only Stderr and the node's number are set
+	Held      bool   // its script has ended, but HTCondor cannot bring back what it leaves, or is yet to write it to URLs; only Stderr and the node's number are set
 	Retcode   int    // 0 to 255
 	Stderr    string // the end of its standard error; empty: it has succeeded, or wrote nothing
 	Node      *Node  // nil: the job is not one of a workflow's DAG

@@ -222,6 +222,72 @@ func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	}
 }
 
+// The nodes of a step write to URLs what nodes of the same DAG, and of a later one, pull from them, too.
+func TestNodesWriteToURLs(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	s := serve(b)
+	f := flowIn(b, "out", fmt.Sprintf(`
+  sequences: {count: 2}
+  steps:
+  - name: makes
+    job:
+      script:
+        image: centos
+        command: sh
+        source: echo small >small; echo "big $jobid" >big.root; echo "kept $jobid" >kept
+      outputs:
+      - {path: small}
+      - {path: big.root, url: "%[1]s{name}/{attempt}/{jobid}/big.root"}
+      - {path: kept, url: "%[2]s{name}-{jobid}"}
+  - name: after
+    pull: [{from: makes, path: big.root}]
+    job: {script: {image: centos, command: sh, source: cat big.root}}
+  finally:
+    name: sums
+    pull: [{from: makes, path: kept}]
+    job:
+      script: {image: centos, command: sh, source: cat */kept | tee all}
+      outputs: [{path: all, url: "%[1]s{name}/{attempt}/all"}]
+`, s.https, s.root))
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, w.Status)
+	read := func(parts ...string) string {
+		text, err := os.ReadFile(filepath.Join(parts...))
+		require.NoError(t, err)
+		return string(text)
+	}
+	for _, jobid := range []string{"job_0", "job_1"} {
+		require.Equal(t, "big "+jobid+"\n", read(s.store, "out", "1", jobid, "big.root"))
+		require.Equal(t, "kept "+jobid+"\n", read(s.xrootd, "out-"+jobid))
+		require.Equal(t, "small\n", f.output(w, "makes/"+jobid, "small"))
+		require.Equal(t, "kept "+jobid+"\n", f.output(w, "makes/"+jobid, "kept"), "what a later DAG pulls is brought back, too")
+		require.NoFileExists(t, b.Lab.Path("htcd", "data", "workflows", b.Namespace, "out", "1", "makes", jobid, "big.root"))
+		require.Equal(t, "big "+jobid+"\n", f.output(w, "after/"+jobid, output.Stdout))
+	}
+	const all = "kept job_0\nkept job_1\n"
+	require.Equal(t, all, f.output(w, "sums/all", output.Stdout))
+	require.Equal(t, all, read(s.store, "out", "1", "all"), "its DAG is the second one of the first attempt")
+	f.gone(w)
+
+	world, err := parts.Open(b.Lab)
+	require.NoError(t, err)
+	url := fmt.Sprintf("https://127.0.0.1:%d/refused/", world.Ports.Store)
+	f = flowIn(b, "refused", fmt.Sprintf(`
+  steps:
+  - name: makes
+    job:
+      script: {image: centos, command: sh, source: touch big}
+      outputs: [{path: big, url: "%s{jobid}"}]
+`, url))
+	w = f.until("held", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Held == 1 })
+	require.Zero(t, w.Status.Nodes.Done)
+	held := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionHeld).Message
+	require.Contains(t, held, "hold code 12/")
+	require.Contains(t, held, url+"job_0")
+	f.gone(w)
+}
+
 // Nothing of a large file passes the schedd, in or out.
 func TestLargeFilesByURLDoNotPassTheSchedd(t *testing.T) {
 	b := trial.New(t)

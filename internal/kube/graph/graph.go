@@ -72,6 +72,9 @@ func New(spec v1alpha1.HTCWorkflowSpec) (*Graph, error) {
 	if err := g.mark(number); err != nil {
 		return nil, err
 	}
+	if err := g.checkURLs(); err != nil {
+		return nil, err
+	}
 	return g, g.pull(number)
 }
 

@@ -25,6 +25,7 @@ import (
 type plannedDAG struct {
 	graph     *graph.Graph
 	level     int
+	attempt   int
 	steps     []int // those that have nodes, by their numbers in graph
 	nodes     []graph.Node
 	items     []string            // of all sequences; none if they have no variables
@@ -67,7 +68,10 @@ func (c *Controller) planDAG(
 	level int,
 	recorded *ledger.Run,
 ) (p plannedDAG, err error) {
-	p.level, p.atWork = level, s.atWork()
+	p.level, p.atWork, p.attempt = level, s.atWork(), s.Attempt
+	if recorded == nil && s.due() {
+		p.attempt++
+	}
 	if p.graph, err = graph.New(w.Spec); err != nil {
 		return p, condor.Refusal("%w", err)
 	}
@@ -301,6 +305,9 @@ func (c *Controller) describeStep(
 	if d.Traceparent != "" {
 		d.Traceparent = traceparent(run)
 	}
+	for k, o := range d.Outputs {
+		d.Outputs[k].URL = ofAttempt(o.URL, p.attempt)
+	}
 	s := submit.DAGStep{
 		Description:    d,
 		Name:           string(step.Name),
@@ -384,7 +391,7 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 		job.Spec.Environment[name] = v1alpha1.EnvironmentValue(value)
 	}
 	for _, o := range work.Outputs {
-		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Path: o.Path})
+		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Path: o.Path, URL: o.URL})
 	}
 	one := g.JobID(graph.Node{Step: i})
 	if g.Steps[i].All {

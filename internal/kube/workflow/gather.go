@@ -72,6 +72,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
+	s.nameURLs()
 	known := c.Memory.Of(w.Namespace + "/" + w.Name)
 	if known.Kind.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
 		s.Measured = known.Kind.measured

@@ -166,7 +166,7 @@ func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 		"too many variables":         {func(g *DAG) { g.Nodes[0].Variables = strings.Repeat("a=b\n", 20_000) }, "at most 64 KiB"},
 		"pulls that are no path":     {func(g *DAG) { g.Steps[1].Pulls[0].Path = "/etc/passwd" }, "step generate: spec.outputs: found"},
 		"too many outputs":           {func(g *DAG) { g.Steps[0].Keeps = strings.Fields(strings.Repeat("a ", 1) + manyNames(20)) }, "step generate: expected at most 20 outputs"},
-		"a URL":                      {func(g *DAG) { g.Steps[0].Outputs[0].URL = "https://x/y" }, "a URL cannot be used"},
+		"a URL":                      {func(g *DAG) { g.Steps[0].Outputs[0].URL = "https://x/y" }, "this site allows no URLs"},
 		"inputs of single jobs":      {func(g *DAG) { g.Steps[0].Description.Inputs = []Input{{Name: "a", OfProc: true}} }, "inputs of single jobs"},
 		"outputs in htcopts":         {func(g *DAG) { g.Steps[1].Options = "transfer_output_files = a" }, "step merge: transfer_output_files cannot be used in a workflow"},
 		"a function that grows":      {func(g *DAG) { g.Steps[1].Options = "request_cpus = strcat(1)" }, "step merge: htcopts, line 1, column 16: request_cpus: found the function strcat"},
@@ -209,6 +209,72 @@ func TestStepsThatShareALimitAreOneCategory(t *testing.T) {
 	require.Contains(t, flow, "CATEGORY N0 t0\n")
 	require.Contains(t, flow, "CATEGORY N3 t0\n")
 	require.Equal(t, 1, strings.Count(flow, "MAXJOBS t0 7\n"))
+}
+
+// elsewhere has the nodes of the first step write to URLs what others pull, and what a later DAG needs.
+func elsewhere(g *DAG) {
+	s := &g.Steps[0]
+	s.AllowSchemes, s.Keeps = []string{"https"}, []string{"k*"}
+	s.Outputs = []Output{
+		{Path: "log"}, {Path: "a.root", URL: "https://s/{name}/7/{jobid}-{proc}.root"}, {Path: "kept/x", URL: "https://s/{jobid}/x"},
+	}
+}
+
+func TestNodesWriteToURLsOfTheirOwn(t *testing.T) {
+	g := dag()
+	elsewhere(&g)
+	g.Nodes[1].Place, g.Nodes[1].Index = "job_1/4", 4
+	s, err := g.Render()
+	require.NoError(t, err)
+	files := unpacked(t, s)
+	const remaps = "\ntransfer_output_remaps = \".htcd-out/.url/1 = https://s/scan/7/$(jobid)-$(index).root; .htcd-out/.url/2 = https://s/$(jobid)/x\"\n"
+	require.Contains(t, files["s0.sub"], remaps)
+	require.Contains(t, files["s0.sh"], "\nsent=' 1 2 '\n")
+	require.Contains(t, files["s0.sh"], "\nboth=' 2 '\n", "a later DAG needs it")
+	require.Contains(t, files["flow.dag.new"], "\nVARS N1 n=\"1\" files=\".own-1\" jobid=\"job_1\" index=\"4\"\n")
+	require.NotContains(t, files["flow.dag.new"], "VARS N2 n=\"2\" files=\".own-2, ../0/.htcd-pull/0/, ../1/.htcd-pull/0/, ../../.in/0-a/\" jobid")
+
+	g = independent()
+	elsewhere(&g)
+	s, err = g.Render()
+	require.NoError(t, err)
+	files = unpacked(t, s)
+	require.Contains(t, files["factory.sub"], remaps)
+	require.Contains(t, files["factory.sub"], "\nqueue n, jobid, index, files from nodes.items\n")
+	require.Contains(t, files["nodes.items"], "1 job_1 0 .own-1, ../../.in/0-a/, ../../.in/1-b/\n")
+}
+
+func TestWrapperOfANodeThatWritesToURLs(t *testing.T) {
+	for shell, argv := range shellsOf(t, "a node that writes to URLs") {
+		for source, want := range map[string][]string{
+			"true":   {".url/1", ".url/2", "1/kept/x", "1/log", "1.sent"},
+			"exit 3": {"1/kept/x", "1/log"},
+		} {
+			t.Run(source+" "+shell, func(t *testing.T) {
+				t.Parallel()
+				r := receive(t)
+				s := nodeScratch(t, r, func(g *DAG) {
+					elsewhere(g)
+					g.Steps[0].AlwaysSucceeds = false
+					g.Steps[0].Source = "mkdir kept; echo x >log; echo x >a.root; echo x >kept/x; " + source + "\n"
+				})
+				s.shell = argv
+				s.ad(t, `TransferOutput = ".htcd-out,.htcd-pull"`, "NumJobStarts = 1")
+				cmd := s.command()
+				cmd.Args[len(cmd.Args)-1] = "0"
+				_ = cmd.Run()
+				require.ElementsMatch(t, want, filesBelow(t, filepath.Join(s.dir, ".htcd-out")))
+				require.Len(t, r.events, 1)
+				data := r.events[0]["data"].(map[string]any)
+				_, told := data["retcode"]
+				require.Equal(t, source != "true", told, "of a success HTCondor tells when the files are written")
+				require.Equal(t, source == "true", data["held"] == true)
+				if source == "true" {
+					require.Equal(t, []string{"0/job_0/a.root"}, filesBelow(t, filepath.Join(s.dir, ".htcd-pull")))
+				}
+			})
+		}
+	}
 }
 
 func TestRetriesOfANode(t *testing.T) {

@@ -44,6 +44,10 @@ func (g DAG) launcher() string {
 // factory returns the files from which the factory is made, given the checked submit description of the nodes.
 func (g DAG) factory(submit string) []File {
 	var b, items strings.Builder
+	columns := "" // for URLs
+	if len(g.Steps[0].outputURLs()) > 0 {
+		columns = "jobid, index, "
+	}
 	for line := range strings.Lines(submit) {
 		command, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")
 		switch {
@@ -58,13 +62,17 @@ func (g DAG) factory(submit string) []File {
 				fmt.Fprintf(&b, "max_materialize = %d\n", most)
 			}
 			fmt.Fprintf(&b, "My.%s = %d\nMy.DAGManJobId = $(htcd_launcher)\n", condor.AttrMade, len(g.Nodes))
-			fmt.Fprintf(&b, "queue n, files from %s\n", fileNodes)
+			fmt.Fprintf(&b, "queue n, %sfiles from %s\n", columns, fileNodes)
 		default:
 			b.WriteString(line)
 		}
 	}
-	for n := range g.Nodes {
-		fmt.Fprintf(&items, "%d %s\n", n, strings.Join(g.files(n, nil), ", "))
+	for n, node := range g.Nodes {
+		place := ""
+		if columns != "" {
+			place = fmt.Sprintf("%s %d ", node.jobID(), node.Index)
+		}
+		fmt.Fprintf(&items, "%d %s%s\n", n, place, strings.Join(g.files(n, nil), ", "))
 	}
 	return []File{
 		{Name: fileNodes, Mode: 0o600, Content: items.String()},

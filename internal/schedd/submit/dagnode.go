@@ -2,6 +2,7 @@ package submit
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -63,7 +64,10 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	named := len(s.Outputs)
 	brought := slices.Clone(s.Outputs)
 	for _, path := range s.Keeps {
-		brought = appendNew(brought, Output{Path: path})
+		for i, o := range brought {
+			brought[i].Both = o.Both || o.URL != "" && o.under(path)
+		}
+		brought = appendNew(brought, path)
 	}
 	outputs := slices.Clone(brought) // and what is pulled, in the order of the wrapper
 	s.Outputs = slices.Clone(brought)
@@ -80,7 +84,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	for i, h := range handed {
 		head.handed = append(head.handed, h.path)
 		outputs = append(outputs, Output{Path: h.path})
-		s.Outputs = appendNew(s.Outputs, Output{Path: h.path})
+		s.Outputs = appendNew(s.Outputs, h.path)
 		if h.several {
 			head.several += fmt.Sprint(i, " ")
 		}
@@ -124,7 +128,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	if err := checkWritten(text); err != nil {
 		return renderedStep{}, err
 	}
-	d.Outputs = nil // which do not matter here
+	d.Outputs = nil // which do not matter here: the wrapper ends with another code if one is missing
 	deferred := d.deferred(options)
 	d.Outputs = brought
 	files := []File{
@@ -151,11 +155,21 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	return renderedStep{step: s, files: files, sent: SentStep{Requests: d.requests(asked), Deferred: deferred}}, nil
 }
 
-func appendNew(outputs []Output, o Output) []Output {
-	if slices.Contains(outputs, o) {
+func appendNew(outputs []Output, path string) []Output {
+	if slices.ContainsFunc(outputs, func(o Output) bool { return o.Path == path }) {
 		return outputs
 	}
-	return append(outputs, o)
+	return append(outputs, Output{Path: path})
+}
+
+// under reports whether an output that has no pattern is, or lies in, what another path stands for.
+func (o Output) under(pattern string) bool {
+	for at := o.Path; at != "."; at = path.Dir(at) {
+		if is, err := path.Match(strings.ReplaceAll(pattern, "[!", "[^"), at); err == nil && is {
+			return true
+		}
+	}
+	return false
 }
 
 // nodeSubmit returns the submit description of a step's nodes.
@@ -171,6 +185,9 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 	}
 	if len(outputs) > 0 {
 		brought = append(brought, option{"My." + condor.AttrOutputs, quotedPaths(outputs)})
+	}
+	if remaps := d.outputRemaps(nodeIndex); remaps != "" {
+		brought = append(brought, option{outputRemaps, `"` + remaps + `"`})
 	}
 	return d.lines(vanilla{
 		head:   append([]option{{"executable", stepFile(k, ".sh")}}, nodeHeads...),
@@ -245,8 +262,6 @@ func (s DAGStep) checkStep() error {
 	switch {
 	case len(s.Items) > 0 || slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.OfProc }):
 		return condor.Refusal("items, and inputs of single jobs, cannot be used in a workflow")
-	case slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.URL != "" }):
-		return condor.Refusal("outputs: a URL cannot be used in a workflow")
 	case s.MaxJobs < 0:
 		return condor.Refusal("a throttle of %d: expected 0 or more", s.MaxJobs)
 	}

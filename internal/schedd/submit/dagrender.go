@@ -29,6 +29,8 @@ const (
 const (
 	nodeNumber = "$(n)"
 	nodeFiles  = "$(files)"
+	nodeJobID  = "$(jobid)" // in URLs of outputs, as the next
+	nodeIndex  = "$(index)"
 )
 
 var removesNodes = option{"My.OtherJobRemoveRequirements", classad.Quote("DAGManJobId =?= $(cluster)")}
@@ -180,7 +182,7 @@ func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 		}
 		fmt.Fprintf(
 			&b,
-			"JOB N%d %s%s\nVARS N%d n=\"%d\" files=\"%s\"\n",
+			"JOB N%d %s%s\nVARS N%d n=\"%d\" files=\"%s\"",
 			n,
 			stepFile(node.Step, ".sub"),
 			done,
@@ -188,6 +190,10 @@ func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 			n,
 			strings.Join(g.files(n, handed), ", "),
 		)
+		if len(step.outputURLs()) > 0 {
+			fmt.Fprintf(&b, " jobid=\"%s\" index=\"%d\"", node.jobID(), node.Index)
+		}
+		b.WriteString("\n")
 		if p := cmp.Or(node.Priority, step.JobOptions.Priority); p != nil && *p != 0 {
 			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
 		}
@@ -223,6 +229,12 @@ func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 		}
 	}
 	return b.String()
+}
+
+// jobID is what {jobid} in a URL stands for.
+func (n DAGNode) jobID() string {
+	id, _, _ := strings.Cut(cmp.Or(n.Place, "-"), "/")
+	return id
 }
 
 // category is what DAGMan calls the steps that share a limit.

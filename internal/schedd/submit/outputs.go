@@ -13,6 +13,7 @@ import (
 type Output struct {
 	Path string // of a file or a directory in the script's directory; a pattern with * ? [ ] matches several
 	URL  string // where the execute node writes the file; empty: it is brought back
+	Both bool   // it is brought back beside that, as other nodes of a DAG need it
 }
 
 // dirOutputs is the directory into which the wrapper moves what the outputs name. It is all that HTCondor brings back
@@ -91,7 +92,7 @@ func (d Description) outputLines() []option {
 		return nil
 	}
 	lines := []option{{"transfer_output_files", dirOutputs}, {"My." + condor.AttrOutputs, quotedPaths(d.Outputs)}}
-	if remaps := d.outputRemaps(); remaps != "" {
+	if remaps := d.outputRemaps(procNumber); remaps != "" {
 		lines = append(lines, option{outputRemaps, `"` + remaps + `"`})
 	}
 	return lines

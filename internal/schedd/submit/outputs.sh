@@ -62,7 +62,9 @@ $handed"
 		if ! elsewhere "$number"; then
 			:
 		elif [ -z "$succeeded" ] || [ -n "$first" ]; then
-			rm -f "./$path"
+			brought "$number" || rm -f "./$path"
+		elif brought "$number"; then
+			ln -f "./$path" ".htcd-out/.url/$number" 2>/dev/null || cp -p "./$path" ".htcd-out/.url/$number" || first=${first:-$number}
 		elif [ -f "./$path" ]; then
 			mv -f "./$path" ".htcd-out/.url/$number" || first=${first:-$number}
 		fi
@@ -70,7 +72,7 @@ $handed"
 	done
 	number=0
 	for path; do
-		elsewhere "$number" || collect "$path" || first=${first:-$number}
+		{ elsewhere "$number" && ! brought "$number"; } || collect "$path" || first=${first:-$number}
 		number=$((number + 1))
 	done
 	[ -z "$node" ] || [ -z "$rest" ] || gather_rest
@@ -90,6 +92,14 @@ $handed"
 # elsewhere reports whether HTCondor writes the output of that number to a URL.
 elsewhere() {
 	case $sent in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
+}
+
+# brought reports whether the output of that number, which HTCondor writes to a URL, is brought back, too.
+brought() {
+	case ${both:-} in
 	*" $1 "*) return 0 ;;
 	esac
 	return 1

@@ -24,7 +24,7 @@ var (
 	landedRE = regexp.MustCompile(`^[A-Za-z0-9_%][A-Za-z0-9._~%+=@:!*-]*$`)
 	// An outputURL is also an entry in a list that HTCondor splits at ; = and blanks.
 	outputURLRE = regexp.MustCompile(
-		`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|proc)\})*)+$`,
+		`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|jobid|proc)\})*)+$`,
 	)
 	schemeRE = regexp.MustCompile(
 		`^[a-z][a-z0-9]{0,31}$`,
@@ -185,19 +185,21 @@ func (d Description) checkOutputURLs() error {
 		}
 		seen[o.URL] = true
 	}
-	if n := len(d.outputRemaps()); n > maxURLs {
+	if n := len(d.outputRemaps(procNumber)); n > maxURLs {
 		return condor.Refusal("spec.outputs: expected URLs of at most 8 KiB together, found %d bytes", n)
 	}
 	return nil
 }
 
 // outputRemaps tells HTCondor to write files below dirOutputs, which the wrapper calls by their numbers, to their URLs.
-// The schedd keeps such remaps apart from those for condor_transfer_data.
-func (d Description) outputRemaps() string {
+// The schedd keeps such remaps apart from those for condor_transfer_data. proc is the macro with the job's number; the
+// jobid is that of a node.
+func (d Description) outputRemaps(proc string) string {
 	var remaps []string
 	for i, o := range d.Outputs {
 		if o.URL != "" {
-			remaps = append(remaps, fmt.Sprintf("%s/.url/%d = %s", dirOutputs, i, d.Tag.Destination(o.URL, procNumber)))
+			url := strings.ReplaceAll(d.Tag.Destination(o.URL, proc), "{jobid}", nodeJobID)
+			remaps = append(remaps, fmt.Sprintf("%s/.url/%d = %s", dirOutputs, i, url))
 		}
 	}
 	return strings.Join(remaps, "; ")
@@ -205,9 +207,18 @@ func (d Description) outputRemaps() string {
 
 // sentOutputs lists the numbers of the outputs with URLs, each between blanks.
 func (d Description) sentOutputs() string {
+	return d.numbersOf(func(o Output) bool { return o.URL != "" })
+}
+
+// bothOutputs lists the numbers of those that are brought back, too.
+func (d Description) bothOutputs() string {
+	return d.numbersOf(func(o Output) bool { return o.Both })
+}
+
+func (d Description) numbersOf(such func(Output) bool) string {
 	numbers := " "
 	for i, o := range d.Outputs {
-		if o.URL != "" {
+		if such(o) {
 			numbers += fmt.Sprint(i, " ")
 		}
 	}

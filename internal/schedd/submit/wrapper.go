@@ -104,6 +104,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 		set("rest", node.rest)
 		set("handed", strings.Join(node.handed, "\n"))
 		set("several", node.several)
+		set("both", d.bothOutputs())
 		set("always", node.always)
 		set("timed", node.timed)
 	} else {

@@ -140,6 +140,8 @@ main() {
 	if [ -z "$ended" ] && [ -n "$url" ]; then
 		held=
 		deliverable || held=1
+		# HTCondor holds a node whose files it cannot write to their URLs: only it knows the end.
+		[ -z "$node" ] || [ "$sent" = ' ' ] || [ "$end" -ne 0 ] || held=1
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
 	fi

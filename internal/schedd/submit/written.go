@@ -57,7 +57,7 @@ func checkLine(line string, last bool) error {
 		}
 	}
 	if strings.HasPrefix(line, outputRemaps+` = "`+dirOutputs) {
-		line = strings.ReplaceAll(line, procNumber, "")
+		line = strings.NewReplacer(procNumber, "", nodeJobID, "", nodeIndex, "").Replace(line)
 	}
 	if strings.HasPrefix(line, "transfer_input_files = ") {
 		line = strings.TrimSuffix(line, ", "+nodeFiles)
