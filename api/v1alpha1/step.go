@@ -282,6 +282,13 @@ type StepJob struct {
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
+	// Nodes is on how many machines each job runs at once, as one job of HTCondor's parallel universe: the script is started on each of
+	// them, and mpirun reaches all. It needs machines with a dedicated scheduler.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=256
+	Nodes *int32 `json:"nodes,omitempty"`
+
 	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed when its
 	// time is over, reason Interactive. It has succeeded when somebody has ended the wait before, as by
 	// htcd exec NAME --step STEP -- pkill sleep.

@@ -1900,6 +1900,11 @@ func (in *StepJob) DeepCopyInto(out *StepJob) {
 		*out = new(Checkpoint)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Nodes != nil {
+		in, out := &in.Nodes, &out.Nodes
+		*out = new(int32)
+		**out = **in
+	}
 	if in.ActiveDeadlineSeconds != nil {
 		in, out := &in.ActiveDeadlineSeconds, &out.ActiveDeadlineSeconds
 		*out = new(int64)

@@ -84,6 +84,39 @@ exit 7
 	b.Eventually(func() bool { return busy() == "" }, busy)
 }
 
+func TestAStepOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "flow", `
+  steps:
+  - name: several
+    job:
+      nodes: 2
+      resources: {disk: 100Mi}
+      htcopts: |
+        job_lease_duration = 60
+      outputs: [{path: file}]
+      script:
+        image: /opt/image/busybox
+        command: sh
+        source: |
+          echo here
+          [ "$HTC_NODE" = 0 ] || exec sleep 600
+          sleep 2
+          echo "$HTC_NODES of $jobid" >file
+  - name: after
+    pull: [{from: several, path: file}]
+    job: {script: {image: centos, command: sh, source: cat file}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, w.Status)
+	said := "\n" + f.output(w, "several/job_0", output.Stdout)
+	require.Contains(t, said, "\nhere\n")
+	require.Contains(t, said, "\n1: here\n")
+	require.Equal(t, "2 of job_0\n", f.output(w, "several/job_0", "file"))
+	require.Equal(t, "2 of job_0\n", f.output(w, "after/job_0", output.Stdout))
+	f.gone(w)
+}
+
 // By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes. When the schedd gives a
 // claim back and the startd does not answer within 2 s, the startd learns it when it asks, after a third of the last job's lease.
 func nodes(n int32) func(*v1alpha1.HTCJob) {

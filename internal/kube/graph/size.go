@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Most of what one workflow may be. DAGMan keeps every node and every dependency in memory on the schedd's host.
 const (
@@ -104,4 +107,9 @@ func (g *Graph) linked(i, k, total, sequences int) int {
 		return total * g.Steps[k].Each * sequences
 	}
 	return total * g.Steps[k].Each
+}
+
+// SeveralNodes reports whether a job of any step runs on several machines.
+func (g *Graph) SeveralNodes() bool {
+	return slices.ContainsFunc(g.Steps, func(s Step) bool { return s.Job.Nodes != nil })
 }

@@ -72,12 +72,8 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err := c.sender.MayBegin(ctx, id, submit.Sends(sandbox.Procs, sandbox.Factory)); err != nil {
 		return err
 	}
-	if sandbox.Nodes > 0 {
-		if err := c.sender.Schedd.TakesNodes(ctx, id); condor.KindOf(err) == condor.Refused {
-			return c.refuse(ctx, t.Of(run), err)
-		} else if err != nil {
-			return fmt.Errorf("ask for machines that take jobs of several nodes: %w", err)
-		}
+	if err := c.sender.TakesNodes(ctx, id, sandbox.Nodes > 0); err != nil {
+		return c.refuse(ctx, t.Of(run), err)
 	}
 	if later, err := c.sentLater(ctx, job, p, t, s.Run); err != nil {
 		return err

@@ -62,6 +62,18 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) err
 	return s.Limits.Ask(id, jobs, s.Now())
 }
 
+// TakesNodes returns an error of kind schedd.Refused if there are jobs of several nodes, and the pool has no machines for them.
+func (s *Sender) TakesNodes(ctx context.Context, id schedd.Identity, several bool) error {
+	if !several {
+		return nil
+	}
+	err := s.Schedd.TakesNodes(ctx, id)
+	if err != nil && condor.KindOf(err) != condor.Refused {
+		err = fmt.Errorf("ask for machines that take jobs of several nodes: %w", err)
+	}
+	return err
+}
+
 // Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run
 // waits for. The caller calls leave when nothing of it is staged any more.
 func (s *Sender) Room(run ledger.Run, sandbox submit.Sandbox, inputs output.Room) (leave func(), err error) {

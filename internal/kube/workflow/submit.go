@@ -67,6 +67,9 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.sender.MayBegin(ctx, id, 1); err != nil {
 		return err
 	}
+	if err := c.sender.TakesNodes(ctx, id, p.graph.SeveralNodes()); err != nil {
+		return c.sender.Refuse(ctx, t.Of(run), err, nil)
+	}
 	switch later, err := c.sentLater(ctx, sending.Places(t, p.pool.Choice(asJob(w)), w.Status.Schedd), s); {
 	case err != nil:
 		return err

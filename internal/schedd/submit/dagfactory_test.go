@@ -57,6 +57,7 @@ func TestDAGManSendsWhatAFactoryCannotMake(t *testing.T) {
 		"a node after the end of another": func(g *DAG) { g.Nodes[2].Ended = []int{0} },
 		"a node that is done":             func(g *DAG) { g.Nodes[2].Done = true },
 		"a priority of a node":            func(g *DAG) { g.Nodes[2].Priority = new(7) },
+		"jobs of several nodes":           func(g *DAG) { g.Steps[0].Nodes, g.Steps[0].Sender = 2, "htcd" },
 		"a pace":                          func(g *DAG) { g.Pace = Pace{Nodes: 5, Seconds: 1} },
 		"two steps": func(g *DAG) {
 			g.Steps = append(g.Steps, DAGStep{Description: description(), Name: "other"})

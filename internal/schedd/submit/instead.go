@@ -36,7 +36,7 @@ const (
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
 	toCheckpoint = "write spec.checkpoint: its exitCode, and files, which HTCondor keeps in the schedd's spool"
-	toNodes      = "spec.nodes of an HTCJob says on how many machines a job runs (docs/multinode.md); a step's jobs have one each"
+	toNodes      = "spec.nodes says on how many machines a job runs (docs/multinode.md)"
 	toFollow     = "leave it out: htcd logs shows the output of jobs that run"
 )
 

@@ -38,6 +38,24 @@ func TestAJobOfSeveralNodesIsOneOfTheParallelUniverse(t *testing.T) {
 	require.NotContains(t, textOf(plain, FileSubmit), "WantIOProxy")
 }
 
+func TestANodeOfADAGMayRunOnSeveralMachines(t *testing.T) {
+	g := dag()
+	g.Steps[1].Nodes, g.Steps[1].Sender, g.Steps[1].JobOptions.CPUs = 3, "/usr/bin/htcd", 4
+	s, err := g.Render()
+	require.NoError(t, err)
+	require.EqualValues(t, 12, s.Steps[1].Requests.CPUs, "on all machines together")
+	files := unpacked(t, s)
+	require.Contains(t, files["s0.sub"], "universe = vanilla\n")
+	require.NotContains(t, files["s0.sh"], "become_node() {")
+	require.True(t, strings.HasPrefix(files["s1.sub"], "universe = parallel\nmachine_count = 3\nexecutable = s1.sh\n"), files["s1.sub"])
+	require.Contains(t, files["s1.sub"], "\nMy.WantIOProxy = false\nMy.HTCWorkflowUID", "nothing that a user writes comes after it")
+	require.Contains(t, files["s1.sh"], multinodeBody+nodeBody)
+
+	g.Steps[1].Checkpoint = &Checkpoint{ExitCode: 85, Files: []string{"a"}}
+	_, err = g.Render()
+	require.ErrorContains(t, err, "step merge: spec.nodes: found checkpoint")
+}
+
 func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*Description)
@@ -52,7 +70,7 @@ func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
 		"an interactive":     {func(d *Description) { d.Interactive = 60 }, "interactive"},
 		"one that is kept":   {func(d *Description) { d.KeepOnFailure = 60 }, "keepOnFailure"},
 		"nothing to send":    {func(d *Description) { d.Sender = "" }, "--ship-sender"},
-		"the universe":       {func(d *Description) { d.Options = "machine_count = 5" }, "spec.nodes of an HTCJob says"},
+		"the universe":       {func(d *Description) { d.Options = "machine_count = 5" }, "spec.nodes says on how many machines"},
 		"a shutdown policy":  {func(d *Description) { d.Options = `+ParallelShutdownPolicy = "WAIT_FOR_ALL"` }, "ParallelShutdownPolicy"},
 		"the schedd's files": {func(d *Description) { d.Options = "+WantIOProxy = true" }, "WantIOProxy"},
 	} {
