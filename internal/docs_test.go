@@ -24,6 +24,11 @@ func TestNoCommandOfTheDocsIsLeftOut(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Empty(t, command.FindAllString(block.ReplaceAllString(string(text), ""), -1), "%s: a command outside of a sh block", file)
+		require.Empty(
+			t,
+			command.FindAllString(block.ReplaceAllString(string(text), ""), -1),
+			"%s: a command outside of a sh block",
+			file,
+		)
 	}
 }

@@ -28,7 +28,10 @@ var layers = []string{
 const module = "htc.cern.ch/htcd/"
 
 func layerOf(pkg string) int {
-	return slices.IndexFunc(layers, func(l string) bool { return pkg == module+l || strings.HasPrefix(pkg, module+l+"/") })
+	return slices.IndexFunc(
+		layers,
+		func(l string) bool { return pkg == module+l || strings.HasPrefix(pkg, module+l+"/") },
+	)
 }
 
 func TestNoImportRunsUpwards(t *testing.T) {

@@ -30,7 +30,8 @@ func testsThere(t *testing.T) map[string]string {
 	return there
 }
 
-// A name with a mistake in it would leave nothing out, and one that is left out with one release has to run with the other.
+// A name with a mistake in it would leave nothing out, and one that is left out with one release has to run with the
+// other.
 func TestWhatCILeavesOutIsNamedOnce(t *testing.T) {
 	list, err := os.ReadFile("../test/left-to-test-all.txt")
 	require.NoError(t, err)
@@ -50,7 +51,13 @@ func TestWhatCILeavesOutIsNamedOnce(t *testing.T) {
 		if found[1] == "23" {
 			text, err := os.ReadFile(there[name])
 			require.NoError(t, err)
-			require.NotContains(t, string(text), "//go:build !releases", "%s: make test-condor25 does not run it either", name)
+			require.NotContains(
+				t,
+				string(text),
+				"//go:build !releases",
+				"%s: make test-condor25 does not run it either",
+				name,
+			)
 			require.Regexp(t, "/(e2e|schedd)/", there[name], "%s: make test-condor25 does not run it either", name)
 		}
 	}

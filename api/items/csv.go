@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// readCSV reads fields separated by commas, as RFC 4180 has them. Blanks around a field do not count, unless they stand in double quotes.
+// readCSV reads fields separated by commas, as RFC 4180 has them. Blanks around a field do not count, unless they stand
+// in double quotes.
 func readCSV(text []byte, check Check) ([]string, error) {
 	if line := wide(text); line > 0 {
 		return nil, fmt.Errorf("line %d: expected at most %d fields, found more", line, mostNames)

@@ -47,8 +47,8 @@ func newItem(variables map[string]string, check Check) (string, error) {
 	return b.String(), nil
 }
 
-// Label names the job of an item in a line for people: "ENERGY=13000 SEED=2", at most 256 bytes. Values with blanks or unusual
-// characters are quoted.
+// Label names the job of an item in a line for people: "ENERGY=13000 SEED=2", at most 256 bytes. Values with blanks or
+// unusual characters are quoted.
 func Label(item string) string {
 	var words []string
 	for line := range strings.Lines(item) {

@@ -94,7 +94,12 @@ func (r *jsonReader) object() (map[string]string, error) {
 		case bool:
 			variables[name] = strconv.FormatBool(value)
 		default:
-			return nil, r.wrong("row %d: %.40q: expected a string, a number, true or false, found %s", row, name, word(value))
+			return nil, r.wrong(
+				"row %d: %.40q: expected a string, a number, true or false, found %s",
+				row,
+				name,
+				word(value),
+			)
 		}
 	}
 	_, err := r.token() // the closing brace

@@ -17,8 +17,8 @@ func Count[V ~[]S, S ~string](parameters map[string]V) int {
 	return n
 }
 
-// Product makes one item of each combination of the parameters' values, in the order of the names, the last name's values
-// changing fastest.
+// Product makes one item of each combination of the parameters' values, in the order of the names, the last name's
+// values changing fastest.
 func Product[V ~[]S, S ~string](parameters map[string]V, check Check) ([]string, error) {
 	names := slices.Sorted(maps.Keys(parameters))
 	for _, name := range names {
@@ -33,7 +33,10 @@ func Product[V ~[]S, S ~string](parameters map[string]V, check Check) ([]string,
 	}
 	n := Count(parameters)
 	if n > Most {
-		return nil, fmt.Errorf("spec.parameters: expected at most %d combinations, found more: make it several HTCJobs", Most)
+		return nil, fmt.Errorf(
+			"spec.parameters: expected at most %d combinations, found more: make it several HTCJobs",
+			Most,
+		)
 	}
 	c := collector{check: func(string, string) error { return nil }}
 	for i := range n {

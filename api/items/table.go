@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Table reads a table: a JSON list of objects of strings, numbers and booleans, or CSV whose first line has the names. What
-// begins with a bracket is JSON.
+// Table reads a table: a JSON list of objects of strings, numbers and booleans, or CSV whose first line has the names.
+// What begins with a bracket is JSON.
 func Table(text []byte, check Check) ([]string, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	start := bytes.TrimLeft(text, " \t\r\n")

@@ -1,13 +1,14 @@
 package v1alpha1
 
-// Checkpoint is how a script that stores what it has done so far goes on from there. It ends with the exit code whenever it has written the
-// files. That is no end of its job: HTCondor brings the files to the schedd and starts the script again, at once in the same directory, or
-// with the last files on another machine if the job is evicted. Or, with onEviction, it writes them when it is asked to end.
+// Checkpoint is how a script that stores what it has done so far goes on from there. It ends with the exit code
+// whenever it has written the files. That is no end of its job: HTCondor brings the files to the schedd and starts the
+// script again, at once in the same directory, or with the last files on another machine if the job is evicted. Or,
+// with onEviction, it writes them when it is asked to end.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.onEviction) && self.onEviction ? !has(self.exitCode) && !has(self.files) : has(self.exitCode) && has(self.files)",message="a checkpoint has exitCode and files, or onEviction: true and neither of them"
 type Checkpoint struct {
-	// ExitCode is the return code with which the script says that it has written a checkpoint, such as 85. It can be neither that of a
-	// success nor one after which a job is tried again.
+	// ExitCode is the return code with which the script says that it has written a checkpoint, such as 85. It can be
+	// neither that of a success nor one after which a job is tried again.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=124

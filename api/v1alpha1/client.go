@@ -87,9 +87,9 @@ func (c *Client) HTCJobs(namespace string) Interface {
 		func() *HTCJobList { return &HTCJobList{} })
 }
 
-// NewInformer returns an informer over the HTCJobs of a namespace, "" for all,
-// indexed by namespace. It is not started. asked is told how each of its
-// questions to the apiserver was answered: nil where it lists or watches. It has the objects that keep says, such as Ours; all with nil.
+// NewInformer returns an informer over the HTCJobs of a namespace, "" for all, indexed by namespace. It is not started.
+// asked is told how each of its questions to the apiserver was answered: nil where it lists or watches. It has the
+// objects that keep says, such as Ours; all with nil.
 func (c *Client) NewInformer(
 	namespace string,
 	resync time.Duration,

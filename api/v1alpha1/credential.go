@@ -13,8 +13,8 @@ const (
 	Registry    CredentialKind = "Registry"    // for artifacts and the image; scripts do not get it
 )
 
-// Credential is a file of mode 0600 in the directory $HTC_CREDENTIALS of every job. While the jobs wait and run, the file
-// follows the Secret.
+// Credential is a file of mode 0600 in the directory $HTC_CREDENTIALS of every job. While the jobs wait and run, the
+// file follows the Secret.
 type Credential struct {
 	// Name is what the file is called.
 	// +required

@@ -17,8 +17,8 @@ type EarlyEnd struct {
 	// +optional
 	OnMaxFailures OnMaxFailures `json:"onMaxFailures,omitempty"`
 
-	// SuccessPolicy says which successes are enough. When they are there, the other jobs are removed and the attempt has
-	// succeeded.
+	// SuccessPolicy says which successes are enough. When they are there, the other jobs are removed and the attempt
+	// has succeeded.
 	// +optional
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
 }

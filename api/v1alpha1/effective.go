@@ -9,8 +9,9 @@ import (
 	"htc.cern.ch/htcd/api/items"
 )
 
-// Queue returns how many jobs the HTCJob asks for: one for each of spec.items, or for each combination of spec.parameters;
-// spec.script.queue, else spec.queue, else 1. With spec.itemsFrom it is 0: the table says it, when the attempt begins.
+// Queue returns how many jobs the HTCJob asks for: one for each of spec.items, or for each combination of
+// spec.parameters; spec.script.queue, else spec.queue, else 1. With spec.itemsFrom it is 0: the table says it, when the
+// attempt begins.
 func (j *HTCJob) Queue() int {
 	switch s := j.Spec; {
 	case len(s.Items) > 0:

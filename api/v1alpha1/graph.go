@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Graph is a graph as its nodes and edges. The apiserver would refuse rules about so many as too expensive: htcd itself refuses what is no
-// graph, and names the node or edge.
+// Graph is a graph as its nodes and edges. The apiserver would refuse rules about so many as too expensive: htcd itself
+// refuses what is no graph, and names the node or edge.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.nodes) || has(self.nodesFrom)",message="a graph has nodes: write them down, or name a table of them in nodesFrom"
 type Graph struct {
@@ -12,8 +12,8 @@ type Graph struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Nodes []GraphNode `json:"nodes,omitempty"`
 
-	// NodesFrom takes further nodes from tables, which are read when the attempt begins. The columns node and step have a node's name and its
-	// step, and a column priority its priority; the others are variables of its script.
+	// NodesFrom takes further nodes from tables, which are read when the attempt begins. The columns node and step have
+	// a node's name and its step, and a column priority its priority; the others are variables of its script.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -28,8 +28,8 @@ type Graph struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Edges []GraphEdge `json:"edges,omitempty"`
 
-	// EdgesFrom takes further edges from tables. The columns parents and children have names of nodes, separated by blanks; a column
-	// outcome may be Any.
+	// EdgesFrom takes further edges from tables. The columns parents and children have names of nodes, separated by
+	// blanks; a column outcome may be Any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -66,7 +66,8 @@ type GraphNode struct {
 	Variables Item `json:"variables,omitempty"`
 }
 
-// GraphEdge says that nodes run when others have succeeded, or have ended: each of the children after all of the parents.
+// GraphEdge says that nodes run when others have succeeded, or have ended: each of the children after all of the
+// parents.
 type GraphEdge struct {
 	// Parents are the ones before.
 	// +required
@@ -82,7 +83,8 @@ type GraphEdge struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Children []NodeName `json:"children"`
 
-	// Outcome is Succeeded, when absent: the parents must have succeeded; or Any: they must only have ended, or can no longer run.
+	// Outcome is Succeeded, when absent: the parents must have succeeded; or Any: they must only have ended, or can no
+	// longer run.
 	// +optional
 	Outcome Outcome `json:"outcome,omitempty"`
 }

@@ -2,8 +2,8 @@ package v1alpha1
 
 // Handover says how what the jobs leave gets to whoever waits for the end.
 type Handover struct {
-	// Result names what each job leaves that status.result shows: stdout, or a
-	// file's path in the script's directory. Of an HTCWorkflow these are the jobs of the last of its steps, finally left out.
+	// Result names what each job leaves that status.result shows: stdout, or a file's path in the script's directory.
+	// Of an HTCWorkflow these are the jobs of the last of its steps, finally left out.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

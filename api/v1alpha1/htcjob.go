@@ -208,8 +208,9 @@ type HTCJobSpec struct {
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
-	// Nodes is on how many machines the job runs at once, as one job of HTCondor's parallel universe: the script is started on each of
-	// them, and mpirun reaches all. It is for a single job, and needs machines with a dedicated scheduler.
+	// Nodes is on how many machines the job runs at once, as one job of HTCondor's parallel universe: the script is
+	// started on each of them, and mpirun reaches all. It is for a single job, and needs machines with a dedicated
+	// scheduler.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
@@ -259,13 +260,13 @@ type HTCJobSpec struct {
 	Priority *int32 `json:"priority,omitempty"`
 
 	// Interactive, while true, has each job's container wait for people instead of running the script, until
-	// activeDeadlineSeconds have passed, an hour when absent. It has failed then, reason Interactive. It has succeeded when somebody has
-	// ended the wait before, as by htcd exec NAME -- pkill sleep.
+	// activeDeadlineSeconds have passed, an hour when absent. It has failed then, reason Interactive. It has succeeded
+	// when somebody has ended the wait before, as by htcd exec NAME -- pkill sleep.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
 
-	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The job
-	// counts as running until then. The image must have sh and sleep.
+	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The
+	// job counts as running until then. The image must have sh and sleep.
 	// +optional
 	KeepOnFailure *KeepTime `json:"keepOnFailure,omitempty"`
 
@@ -289,7 +290,8 @@ type KeepTime string
 // +kubebuilder:validation:MaxLength=4096
 type EnvironmentValue string
 
-// Resources is what each job asks for, in Kubernetes' quantities. An exponent has two digits at most: to compare 1e50000000 takes minutes.
+// Resources is what each job asks for, in Kubernetes' quantities. An exponent has two digits at most: to compare
+// 1e50000000 takes minutes.
 type Resources struct {
 	// CPUs is rounded up to whole cores.
 	// +optional
@@ -330,7 +332,8 @@ type Pool struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the pool's name must be a Kubernetes name"
 	Name string `json:"name,omitempty"`
 
-	// Collector is the pool's central manager, host or host:port; htcd's own when absent. With it, schedd is needed, too.
+	// Collector is the pool's central manager, host or host:port; htcd's own when absent. With it, schedd is needed,
+	// too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$')",message="the collector must be host or host:port"
@@ -402,15 +405,17 @@ type Program struct {
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the script must not be blank: write at least one command"
 	Source string `json:"source,omitempty"`
 
-	// Executable is a program to run instead of command and source: the name of a file of the job, such as one of its inputs, which is made
-	// executable, or an absolute path in the image. Its arguments are args alone. The image needs no shell.
+	// Executable is a program to run instead of command and source: the name of a file of the job, such as one of its
+	// inputs, which is made executable, or an absolute path in the image. Its arguments are args alone. The image needs
+	// no shell.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/?[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*)*$')",message="the executable must be the name of an input, such as simulate or tools/simulate, or an absolute path in the image, of letters, digits and _ . + = @ % ~ -; arguments belong into script.args"
 	Executable string `json:"executable,omitempty"`
 
-	// Args are the arguments of the script, instead of the job's number, or of the executable. No shell looks at them. {{item.NAME}} stands for a variable of the job's
-	// item, {{proc}} for its number, {{cluster}} for its cluster's in HTCondor and {{node}} for the number of the node, of several. All together are at most 64 KiB.
+	// Args are the arguments of the script, instead of the job's number, or of the executable. No shell looks at them.
+	// {{item.NAME}} stands for a variable of the job's item, {{proc}} for its number, {{cluster}} for its cluster's in
+	// HTCondor and {{node}} for the number of the node, of several. All together are at most 64 KiB.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -418,25 +423,29 @@ type Program struct {
 	// +kubebuilder:validation:items:Pattern=`^[^\x00]*$`
 	Args []string `json:"args,omitempty"`
 
-	// Workdir is a directory of the container, such as /opt/model, in which the script starts. Inputs are, and outputs are expected, in the script's own
-	// directory all the same; that is where it starts when absent, and the variable outpath has its path beside workdir.
+	// Workdir is a directory of the container, such as /opt/model, in which the script starts. Inputs are, and outputs
+	// are expected, in the script's own directory all the same; that is where it starts when absent, and the variable
+	// outpath has its path beside workdir.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/[A-Za-z0-9._/@+=~-]+$')",message="workdir must be the absolute path of a directory in the image, of letters, digits and . _ / @ + = ~ -, such as /opt/model"
 	Workdir string `json:"workdir,omitempty"`
 
-	// WritableRoot, while true, lets the script change the files of its image, where the site allows that. What it changes is kept in the memory of the
-	// node (some 64 MiB, unless the node says otherwise), is seen by this job alone, and is gone when its script ends.
+	// WritableRoot, while true, lets the script change the files of its image, where the site allows that. What it
+	// changes is kept in the memory of the node (some 64 MiB, unless the node says otherwise), is seen by this job
+	// alone, and is gone when its script ends.
 	// +optional
 	WritableRoot bool `json:"writableRoot,omitempty"`
 
-	// Before runs before the script, in a container of its own of the same image and with the same files. If it fails, the script does not run, and the job
-	// has failed with its return code. When the job goes on from a checkpoint where it was, it does not run again; on another machine, or for another try, it does.
+	// Before runs before the script, in a container of its own of the same image and with the same files. If it fails,
+	// the script does not run, and the job has failed with its return code. When the job goes on from a checkpoint
+	// where it was, it does not run again; on another machine, or for another try, it does.
 	// +optional
 	Before *ScriptPart `json:"before,omitempty"`
 
-	// After runs when the script has ended by itself, however, in a container of its own of the same image and with the same files. The variable RETURN has the
-	// return code of the script; its own is that of the job. After a checkpoint it does not run.
+	// After runs when the script has ended by itself, however, in a container of its own of the same image and with the
+	// same files. The variable RETURN has the return code of the script; its own is that of the job. After a checkpoint
+	// it does not run.
 	// +optional
 	After *ScriptPart `json:"after,omitempty"`
 }

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// HTCPool is what a site decides about the HTCJobs that are sent by way of it: where they go and as whom, who may use it,
-// what they get when they do not say, how many there may be at once, and how long they are kept.
+// HTCPool is what a site decides about the HTCJobs that are sent by way of it: where they go and as whom, who may use
+// it, what they get when they do not say, how many there may be at once, and how long they are kept.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -28,8 +28,8 @@ type HTCPool struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what the site has decided. An edit concerns the attempts that begin afterwards; only state, limits and keep
-	// concern HTCJobs that have been sent.
+	// Spec says what the site has decided. An edit concerns the attempts that begin afterwards; only state, limits and
+	// keep concern HTCJobs that have been sent.
 	// +required
 	Spec HTCPoolSpec `json:"spec"`
 
@@ -62,7 +62,8 @@ type HTCPoolSpec struct {
 	// +optional
 	Schedd ScheddName `json:"schedd,omitempty"`
 
-	// Schedds names several schedds. A new attempt goes to the one that answers and has the fewest open jobs of htcd, unless the HTCJob names one.
+	// Schedds names several schedds. A new attempt goes to the one that answers and has the fewest open jobs of htcd,
+	// unless the HTCJob names one.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -89,8 +90,8 @@ type HTCPoolSpec struct {
 	// +kubebuilder:default=Online
 	State PoolState `json:"state,omitempty"`
 
-	// Attributes are patterns of +Attributes that htcopts of the pool's HTCJobs may hold, such as Lab*, or * for all, besides those of htcd's own --attributes. They allow
-	// none of those that HTCondor or htcd act upon.
+	// Attributes are patterns of +Attributes that htcopts of the pool's HTCJobs may hold, such as Lab*, or * for all,
+	// besides those of htcd's own --attributes. They allow none of those that HTCondor or htcd act upon.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -99,7 +100,8 @@ type HTCPoolSpec struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	Attributes []string `json:"attributes,omitempty"`
 
-	// Images are patterns of images that HTCJobs may use, in addition to the restrictions of htcd's own --allow-images; all when absent.
+	// Images are patterns of images that HTCJobs may use, in addition to the restrictions of htcd's own --allow-images;
+	// all when absent.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -128,8 +130,8 @@ type HTCPoolSpec struct {
 	// +optional
 	Limits *PoolLimits `json:"limits,omitempty"`
 
-	// Placement is Pack, which prefers machines that are used already so that whole ones stay free; Spread, which prefers
-	// empty ones; or Any, when absent.
+	// Placement is Pack, which prefers machines that are used already so that whole ones stay free; Spread, which
+	// prefers empty ones; or Any, when absent.
 	// +optional
 	Placement PoolPlacement `json:"placement,omitempty"`
 
@@ -155,7 +157,8 @@ type PoolAccount struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the Secret's name must be a Kubernetes name"
 	SecretName string `json:"secretName,omitempty"`
 
-	// From is Namespace: the account of the HTCJob's namespace, as htcd's flags say when absent; or Common: always htcd's own.
+	// From is Namespace: the account of the HTCJob's namespace, as htcd's flags say when absent; or Common: always
+	// htcd's own.
 	// +optional
 	From PoolAccountSource `json:"from,omitempty"`
 }
@@ -221,8 +224,9 @@ type PoolDefaults struct {
 	// +kubebuilder:validation:XValidation:rule="!self.contains('://') || self.matches('^(?:docker|oras|library)://[A-Za-z0-9]')",message="the image's scheme must be docker://, oras:// or library://, with a name after it; leave the scheme out for an ordinary docker image"
 	Image string `json:"image,omitempty"`
 
-	// Credentials are files from Secrets of the HTCJob's namespace, as credentials of an HTCJob has them. One is left out
-	// where the HTCJob has a credential of the same name, another X509Proxy or BearerToken, or sets the variable itself.
+	// Credentials are files from Secrets of the HTCJob's namespace, as credentials of an HTCJob has them. One is left
+	// out where the HTCJob has a credential of the same name, another X509Proxy or BearerToken, or sets the variable
+	// itself.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -252,8 +256,8 @@ type PoolDefaults struct {
 	// +kubebuilder:validation:Maximum=1000
 	Retries *int32 `json:"retries,omitempty"`
 
-	// MemoryRetry lets a job that was put on hold for too little memory run again with more. It concerns jobs that ask for
-	// less than maxMemory, as a number.
+	// MemoryRetry lets a job that was put on hold for too little memory run again with more. It concerns jobs that ask
+	// for less than maxMemory, as a number.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self.maxMemory)) && quantity(string(self.maxMemory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
@@ -267,19 +271,21 @@ type PoolDefaults struct {
 	Deadlines `json:",inline"`
 }
 
-// PoolMax is the most that one job may ask for, whether a field or a line of its htcopts asks. A line must have a number, whose size is
-// known.
+// PoolMax is the most that one job may ask for, whether a field or a line of its htcopts asks. A line must have a
+// number, whose size is known.
 type PoolMax struct {
 	Resources `json:",inline"`
 
-	// RunDeadlineSeconds is the longest that one may run, and how long one may that has no runDeadlineSeconds and no default.
+	// RunDeadlineSeconds is the longest that one may run, and how long one may that has no runDeadlineSeconds and no
+	// default.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	RunDeadlineSeconds *int64 `json:"runDeadlineSeconds,omitempty"`
 }
 
-// PoolAdjust changes what is asked for: percent first, then the extra. Results are rounded up to whole cores, MiB and KiB.
+// PoolAdjust changes what is asked for: percent first, then the extra. Results are rounded up to whole cores, MiB and
+// KiB.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryExtra) || isQuantity(string(self.memoryExtra)) && (quantity(string(self.memoryExtra)).compareTo(quantity('0')) == 0 || quantity(string(self.memoryExtra)).compareTo(quantity('1Mi')) >= 0) && quantity(string(self.memoryExtra)).compareTo(quantity('1Ti')) <= 0",fieldPath=".memoryExtra",message="the extra memory must be 0, or 1Mi to 1Ti, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 type PoolAdjust struct {
@@ -316,9 +322,9 @@ type PoolLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxQueue *int32 `json:"maxQueue,omitempty"`
 
-	// MaxOpen is the most jobs that may be in HTCondor without having ended. An HTCJob is sent only if it fits whole. Of
-	// another namespace's jobs that wait for a slot or are on hold only its share counts, maxOpen divided by
-	// the namespaces with open jobs.
+	// MaxOpen is the most jobs that may be in HTCondor without having ended. An HTCJob is sent only if it fits whole.
+	// Of another namespace's jobs that wait for a slot or are on hold only its share counts, maxOpen divided by the
+	// namespaces with open jobs.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxOpen *int32 `json:"maxOpen,omitempty"`
@@ -328,8 +334,8 @@ type PoolLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxOpenPerNamespace *int32 `json:"maxOpenPerNamespace,omitempty"`
 
-	// MaxIdle is the most jobs that may wait in HTCondor for a slot. An HTCJob is sent only if it fits whole. Of another
-	// namespace's jobs only its share counts, maxIdle divided by the namespaces with open jobs.
+	// MaxIdle is the most jobs that may wait in HTCondor for a slot. An HTCJob is sent only if it fits whole. Of
+	// another namespace's jobs only its share counts, maxIdle divided by the namespaces with open jobs.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxIdle *int32 `json:"maxIdle,omitempty"`
@@ -338,15 +344,15 @@ type PoolLimits struct {
 	// +optional
 	IdlePercentOfRunning *IdlePercent `json:"idlePercentOfRunning,omitempty"`
 
-	// NewPerMinute is the most jobs that are sent within 60 seconds. An HTCJob is sent only if it fits whole. Each DAG of
-	// an HTCWorkflow sends at most that many nodes in a minute.
+	// NewPerMinute is the most jobs that are sent within 60 seconds. An HTCJob is sent only if it fits whole. Each DAG
+	// of an HTCWorkflow sends at most that many nodes in a minute.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	NewPerMinute *int32 `json:"newPerMinute,omitempty"`
 
-	// Cores is the most cores that jobs that wait for a slot or run may ask for together, of all namespaces. An HTCJob is
-	// sent only if it fits whole, and each job must say how many it asks for, itself or by the pool's defaults. Of what
-	// waits of another namespace only its share counts.
+	// Cores is the most cores that jobs that wait for a slot or run may ask for together, of all namespaces. An HTCJob
+	// is sent only if it fits whole, and each job must say how many it asks for, itself or by the pool's defaults. Of
+	// what waits of another namespace only its share counts.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	Cores *int32 `json:"cores,omitempty"`
@@ -355,8 +361,8 @@ type PoolLimits struct {
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// MaxHeld holds back further HTCJobs while more jobs than that are on hold, other than by the state Suspended: something is wrong then.
-	// It holds back namespaces that have more than their share of it on hold.
+	// MaxHeld holds back further HTCJobs while more jobs than that are on hold, other than by the state Suspended:
+	// something is wrong then. It holds back namespaces that have more than their share of it on hold.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxHeld *int32 `json:"maxHeld,omitempty"`

@@ -74,13 +74,14 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:MaxItems=50
 	Steps []Step `json:"steps"`
 
-	// Graph lists the nodes of the steps one by one, and which come before which, for a graph that sequences, forEach and needs cannot
-	// say. It replaces these three: each step runs once for each of its nodes.
+	// Graph lists the nodes of the steps one by one, and which come before which, for a graph that sequences, forEach
+	// and needs cannot say. It replaces these three: each step runs once for each of its nodes.
 	// +optional
 	Graph *Graph `json:"graph,omitempty"`
 
-	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or suspended. Its script has
-	// the variables HTC_OUTCOME (Succeeded or Failed), HTC_FAILED_COUNT, and HTC_FAILED with the names of the first nodes that failed.
+	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or
+	// suspended. Its script has the variables HTC_OUTCOME (Succeeded or Failed), HTC_FAILED_COUNT, and HTC_FAILED with
+	// the names of the first nodes that failed.
 	// +optional
 	Finally *StepWork `json:"finally,omitempty"`
 
@@ -89,8 +90,8 @@ type HTCWorkflowSpec struct {
 	// +optional
 	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
 
-	// Interactive, while true, has all jobs be interactive, as those of a step with job.interactive are: each comes when it would have
-	// run, and what needs it comes when somebody has ended its wait.
+	// Interactive, while true, has all jobs be interactive, as those of a step with job.interactive are: each comes
+	// when it would have run, and what needs it comes when somebody has ended its wait.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
 
@@ -111,9 +112,9 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:MaxItems=10
 	Rules []Rule `json:"rules,omitempty"`
 
-	// Resume says what a new attempt, after an edit, a suspension or the annotation htc.cern.ch/rerun, begins with: All,
-	// when absent: everything runs again; or FromFailure: nodes that have succeeded in the attempt before are not run again,
-	// unless one before them is, or what is pulled from them is gone.
+	// Resume says what a new attempt, after an edit, a suspension or the annotation htc.cern.ch/rerun, begins with:
+	// All, when absent: everything runs again; or FromFailure: nodes that have succeeded in the attempt before are not
+	// run again, unless one before them is, or what is pulled from them is gone.
 	// +optional
 	Resume Resume `json:"resume,omitempty"`
 
@@ -135,8 +136,8 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// KeepArtifacts leaves what the steps have pushed where it is when the HTCWorkflow is deleted, also in registries that htcd's
-	// administrator has declared ephemeral. In others it stays in any case.
+	// KeepArtifacts leaves what the steps have pushed where it is when the HTCWorkflow is deleted, also in registries
+	// that htcd's administrator has declared ephemeral. In others it stays in any case.
 	// +optional
 	KeepArtifacts bool `json:"keepArtifacts,omitempty"`
 
@@ -192,8 +193,9 @@ type Sequences struct {
 	// +kubebuilder:validation:Maximum=100000
 	Complete *int32 `json:"complete,omitempty"`
 
-	// Completions is how many sequences must succeed. No more are begun at first, and as many further ones as have failed when all of
-	// them have ended, until so many have succeeded, or there are no more by count or items. All are begun when absent.
+	// Completions is how many sequences must succeed. No more are begun at first, and as many further ones as have
+	// failed when all of them have ended, until so many have succeeded, or there are no more by count or items. All are
+	// begun when absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
@@ -251,8 +253,8 @@ type Throttle struct {
 	// +kubebuilder:validation:MaxProperties=50
 	PerStep map[string]StepLimit `json:"perStep,omitempty"`
 
-	// Together is how many jobs of several steps may be in HTCondor at once, for what these steps share. A step has one limit, here or in
-	// perStep.
+	// Together is how many jobs of several steps may be in HTCondor at once, for what these steps share. A step has one
+	// limit, here or in perStep.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

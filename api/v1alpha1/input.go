@@ -58,8 +58,8 @@ type Input struct {
 	Upload string `json:"upload,omitempty"`
 
 	// Unpack says that the file is a tar archive, perhaps compressed by gzip, that each node unpacks before the script
-	// starts: Directory, into a directory of the input's name; or Here, into the script's directory. It may hold directories
-	// and regular files.
+	// starts: Directory, into a directory of the input's name; or Here, into the script's directory. It may hold
+	// directories and regular files.
 	// +optional
 	Unpack Unpacking `json:"unpack,omitempty"`
 
@@ -113,9 +113,9 @@ type JobRef struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the name must be a Kubernetes name"
 	Name string `json:"name"`
 
-	// Path is where its jobs left the file, relative to their scripts' directory;
-	// _condor_stdout and _condor_stderr are their standard output and error. {{item.NAME}} and {{proc}} are replaced for
-	// each job by a variable of its item and its number. A job gets no file if the path is empty then.
+	// Path is where its jobs left the file, relative to their scripts' directory; _condor_stdout and _condor_stderr are
+	// their standard output and error. {{item.NAME}} and {{proc}} are replaced for each job by a variable of its item
+	// and its number. A job gets no file if the path is empty then.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

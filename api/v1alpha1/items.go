@@ -2,9 +2,10 @@ package v1alpha1
 
 import "fmt"
 
-// Whatever is written of an HTCJob, its status included, the apiserver reads, compares, checks and writes the whole object: a variable costs it some 15 us
-// each time, and every rule for each item as much again. So the items of an object are bounded to what costs less than 0.1 s,
-// and the rules belong to the list and are passed over when that is as before (docs/performance.md).
+// Whatever is written of an HTCJob, its status included, the apiserver reads, compares, checks and writes the whole
+// object: a variable costs it some 15 us each time, and every rule for each item as much again. So the items of an
+// object are bounded to what costs less than 0.1 s, and the rules belong to the list and are passed over when that is
+// as before (docs/performance.md).
 
 // Item is the variables of one job, besides and before those of environment.
 //
@@ -18,8 +19,8 @@ type Item map[string]ItemValue
 // +kubebuilder:validation:Pattern=`^[^\x00-\x1f\x7f]*$`
 type ItemValue string
 
-// ItemsFrom says where a table of items is. It is JSON, a list of objects of strings, numbers and booleans, or CSV whose first line has the
-// variables' names.
+// ItemsFrom says where a table of items is. It is JSON, a list of objects of strings, numbers and booleans, or CSV
+// whose first line has the variables' names.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.jobRef), has(self.step)].filter(x, x).size() == 1",message="a table is in one place: write configMapKeyRef, jobRef or step"
 // +kubebuilder:validation:XValidation:rule="has(self.step) == has(self.path)",message="step and path belong together: the path is that of the table, in the directory of the step's script"
@@ -35,8 +36,9 @@ type ItemsFrom struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.proc) || type(self.proc) == int",fieldPath=".proc",message="a table is one file: name one job by its number"
 	JobRef *JobRef `json:"jobRef,omitempty"`
 
-	// Step, for forEach of a workflow's step, is a step before that one, whose jobs write the table: the items are known, and the jobs of this
-	// step sent, when the DAG of that one has ended. Where that step has several jobs, each writes a table, and all their rows are taken.
+	// Step, for forEach of a workflow's step, is a step before that one, whose jobs write the table: the items are
+	// known, and the jobs of this step sent, when the DAG of that one has ended. Where that step has several jobs, each
+	// writes a table, and all their rows are taken.
 	// +optional
 	Step StepName `json:"step,omitempty"`
 

@@ -14,8 +14,9 @@ const MultiKueue = "kueue.x-k8s.io/multikueue"
 
 // Runner says which controller runs an HTCJob or an HTCWorkflow.
 type Runner struct {
-	// ManagedBy names the controller that runs this, htcd when absent or htc.cern.ch/htcd. What names another one, such as
-	// kueue.x-k8s.io/multikueue, htcd leaves alone: it sets no finalizer, sends nothing and writes no status. It cannot change.
+	// ManagedBy names the controller that runs this, htcd when absent or htc.cern.ch/htcd. What names another one, such
+	// as kueue.x-k8s.io/multikueue, htcd leaves alone: it sets no finalizer, sends nothing and writes no status. It
+	// cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$')",message="managedBy must be a domain and a path, such as example.org/controller"

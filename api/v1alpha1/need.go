@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Need is a step that another needs. It is written as the step's name alone, or as an object. A CRD has no type for both, so the apiserver
-// takes anything, and htcd refuses what is neither.
+// Need is a step that another needs. It is written as the step's name alone, or as an object. A CRD has no type for
+// both, so the apiserver takes anything, and htcd refuses what is neither.
 //
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:XPreserveUnknownFields

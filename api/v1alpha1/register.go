@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// Kind is the kind of a namespaced resource of this group, Resource its plural name, as URLs and RBAC rules have it.
+	// Kind is the kind of a namespaced resource of this group, Resource its plural name, as URLs and RBAC rules have
+	// it.
 	Kind     = "HTCJob"
 	Resource = "htcjobs"
 

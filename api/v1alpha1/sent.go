@@ -15,7 +15,8 @@ import (
 // the present one. The CRD's rule against edits names the same fields, optional ones
 // in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
-	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Handover = false, nil, nil, false, Handover{}
+	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Handover =
+		false, nil, nil, false, Handover{}
 	s.MaxFailures, s.OnMaxFailures = nil, ""
 	s.Handling, s.Ports = Handling{}, nil
 	s.ManagedBy = ""
@@ -37,8 +38,8 @@ func hash(sent any) string {
 // Rerun returns the value of the annotation that asks for one more attempt; see MaxRerun.
 func (j *HTCJob) Rerun() string { return rerun(j.Annotations) }
 
-// MaxRerun is how many bytes of the annotation go into the status. Of a longer value that is its beginning, which ends with a hash of
-// the whole: another value is another one all the same.
+// MaxRerun is how many bytes of the annotation go into the status. Of a longer value that is its beginning, which ends
+// with a hash of the whole: another value is another one all the same.
 const MaxRerun = 256
 
 func rerun(annotations map[string]string) string {
@@ -63,7 +64,8 @@ func (j *HTCJob) RerunRefusal(why string) string {
 		RerunAnnotation, j.Rerun(), RerunProcsAnnotation, j.RerunProcs(), why)
 }
 
-// RerunRefused reports whether the status says that these two annotations cannot be followed: the HTCJob stays as it is.
+// RerunRefused reports whether the status says that these two annotations cannot be followed: the HTCJob stays as it
+// is.
 func (j *HTCJob) RerunRefused() bool {
 	for _, c := range j.Status.Conditions {
 		if c.Type == ConditionRerunRefused && c.Status == metav1.ConditionTrue {

@@ -73,7 +73,11 @@ func TestWhereAStepsFilesLandIsNotSent(t *testing.T) {
 	was := w.SpecHash()
 	// Another hash of the same spec would run every HTCWorkflow again when htcd is updated.
 	require.Equal(t, "cf8bf29e501f3e32006ae89de590acd4", was)
-	w.Spec.Steps[0].Job.Landing, w.Spec.Finally.Job.Landing = &v1alpha1.Landing{Directory: "x"}, &v1alpha1.Landing{Stdout: "y"}
+	w.Spec.Steps[0].Job.Landing, w.Spec.Finally.Job.Landing = &v1alpha1.Landing{
+		Directory: "x",
+	}, &v1alpha1.Landing{
+		Stdout: "y",
+	}
 	require.Equal(t, was, w.SpecHash())
 	require.NotNil(t, w.Spec.Steps[0].Job.Landing, "the spec itself is as it was")
 	require.NotNil(t, w.Spec.Finally.Job.Landing)
@@ -83,7 +87,9 @@ func TestWhereAStepsFilesLandIsNotSent(t *testing.T) {
 
 func TestTheHashTellsWhatIsSent(t *testing.T) {
 	job := v1alpha1.HTCJob{
-		Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}}},
+		Spec: v1alpha1.HTCJobSpec{
+			Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}},
+		},
 	}
 	was := job.SpecHash()
 	// Another hash of the same spec would run every HTCJob again when htcd is updated.

@@ -26,8 +26,8 @@ type HTCJobStatus struct {
 	// +kubebuilder:default=0
 	Failed int32 `json:"failed"`
 
-	// Stopped counts the jobs that were removed because maxFailures was reached, or successPolicy met: they have neither
-	// succeeded nor failed.
+	// Stopped counts the jobs that were removed because maxFailures was reached, or successPolicy met: they have
+	// neither succeeded nor failed.
 	// +optional
 	Stopped int32 `json:"stopped,omitempty"`
 
@@ -87,11 +87,13 @@ type HTCJobStatus struct {
 	// +optional
 	Held int32 `json:"held"`
 
-	// Waiting counts the active jobs that HTCondor has not put into its queue yet: because of spec.parallelism, or as enough others wait there.
+	// Waiting counts the active jobs that HTCondor has not put into its queue yet: because of spec.parallelism, or as
+	// enough others wait there.
 	// +optional
 	Waiting int32 `json:"waiting,omitempty"`
 
-	// Parallelism is how many jobs of this attempt may be in HTCondor's queue at a time; absent if it was sent as one cluster.
+	// Parallelism is how many jobs of this attempt may be in HTCondor's queue at a time; absent if it was sent as one
+	// cluster.
 	// +optional
 	Parallelism int32 `json:"parallelism,omitempty"`
 
@@ -103,7 +105,8 @@ type HTCJobStatus struct {
 	// +optional
 	SpecHash string `json:"specHash,omitempty"`
 
-	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt; of one longer than 256 bytes its beginning, and a hash.
+	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt; of one longer than 256 bytes its
+	// beginning, and a hash.
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
@@ -140,8 +143,8 @@ type HTCJobStatus struct {
 	// +optional
 	Duration string `json:"duration,omitempty"`
 
-	// Usage is what the jobs of this attempt used, of what they asked for. It appears when HTCondor has confirmed the end of
-	// every job; absent if none has started.
+	// Usage is what the jobs of this attempt used, of what they asked for. It appears when HTCondor has confirmed the
+	// end of every job; absent if none has started.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
 
@@ -304,8 +307,8 @@ type Failure struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Stderr is the end of the job's standard error: as the job has told it when its script had failed, or when HTCondor was
-	// about to hold it, and as it was fetched.
+	// Stderr is the end of the job's standard error: as the job has told it when its script had failed, or when
+	// HTCondor was about to hold it, and as it was fetched.
 	// +optional
 	Stderr string `json:"stderr,omitempty"`
 }

@@ -14,16 +14,17 @@ type Step struct {
 	StepWork `json:",inline"`
 
 	// Needs names the steps that must have succeeded before; when absent, the one before it in the list. An empty list
-	// means that it needs none. {step: NAME, by: [VARIABLE]} in place of a name lets each job of this step need only those jobs of that one
-	// whose items have the same values of these variables, or with by: [HTCPROCID] the one of the same number. With outcome: Any the jobs
-	// of that step must only have ended, whether they have succeeded or failed, or can no longer run.
+	// means that it needs none. {step: NAME, by: [VARIABLE]} in place of a name lets each job of this step need only
+	// those jobs of that one whose items have the same values of these variables, or with by: [HTCPROCID] the one of
+	// the same number. With outcome: Any the jobs of that step must only have ended, whether they have succeeded or
+	// failed, or can no longer run.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
 	Needs []Need `json:"needs,omitzero"`
 
-	// Pairing is ByIndex, when absent: the step runs in each sequence, and needs the steps of that sequence; or All: it runs once, for
-	// all sequences that have succeeded so far, when all have ended.
+	// Pairing is ByIndex, when absent: the step runs in each sequence, and needs the steps of that sequence; or All: it
+	// runs once, for all sequences that have succeeded so far, when all have ended.
 	// +optional
 	Pairing Pairing `json:"pairing,omitempty"`
 
@@ -31,8 +32,9 @@ type Step struct {
 	// +optional
 	ForEach *ForEach `json:"forEach,omitempty"`
 
-	// MaxFailures is how many of the step's jobs in a sequence, or of its nodes in spec.graph, may fail: the step counts as succeeded all the
-	// same, and what needs it runs. It is a number, or a part of them such as 5%, rounded up; 0 when absent. It needs forEach, or spec.graph.
+	// MaxFailures is how many of the step's jobs in a sequence, or of its nodes in spec.graph, may fail: the step
+	// counts as succeeded all the same, and what needs it runs. It is a number, or a part of them such as 5%, rounded
+	// up; 0 when absent. It needs forEach, or spec.graph.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
@@ -80,8 +82,8 @@ type StepWork struct {
 	// +kubebuilder:validation:items:Maximum=255
 	RetryExitCodes []int32 `json:"retryExitCodes,omitempty"`
 
-	// AbortExitCodes are the return codes with which a job of the step ends everything, as failurePolicy Abort does at every failure. It is not
-	// tried again with them.
+	// AbortExitCodes are the return codes with which a job of the step ends everything, as failurePolicy Abort does at
+	// every failure. It is not tried again with them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -90,8 +92,9 @@ type StepWork struct {
 	// +kubebuilder:validation:items:Maximum=255
 	AbortExitCodes []int32 `json:"abortExitCodes,omitempty"`
 
-	// AbortReturn is what the workflow ends with when a job of the step has ended everything by abortExitCodes: 0: it has succeeded, if finally
-	// has; another number: it has failed, with that as its exitCode. When absent it has failed as by failurePolicy Abort.
+	// AbortReturn is what the workflow ends with when a job of the step has ended everything by abortExitCodes: 0: it
+	// has succeeded, if finally has; another number: it has failed, with that as its exitCode. When absent it has
+	// failed as by failurePolicy Abort.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=255
@@ -115,8 +118,8 @@ const (
 	PairAll     Pairing = "All"     // once
 )
 
-// ForEach says which jobs a step has side by side: so many, or one for each item. The apiserver would refuse rules about the items of so
-// many steps as too expensive: htcd itself refuses what no item may be.
+// ForEach says which jobs a step has side by side: so many, or one for each item. The apiserver would refuse rules
+// about the items of so many steps as too expensive: htcd itself refuses what no item may be.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.count), has(self.items), has(self.itemsFrom)].filter(x, x).size() == 1",message="count, items and itemsFrom each say which jobs the step has: write one of them"
 type ForEach struct {
@@ -134,16 +137,17 @@ type ForEach struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Items []Item `json:"items,omitempty"`
 
-	// ItemsFrom takes the items from a table of at most 100,000 rows, which is read when the attempt begins, or when a step before this one has
-	// written it.
+	// ItemsFrom takes the items from a table of at most 100,000 rows, which is read when the attempt begins, or when a
+	// step before this one has written it.
 	// +optional
 	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
 }
 
-// Push says where a step's files are published: what a job brought back, without its standard output and error, becomes the artifact
-// ARTIFACT/JOBID:TAG; JOBID is the name of its sequence, or "all".
+// Push says where a step's files are published: what a job brought back, without its standard output and error, becomes
+// the artifact ARTIFACT/JOBID:TAG; JOBID is the name of its sequence, or "all".
 type Push struct {
-	// Artifact is a registry that htcd's administrator allows, and perhaps a path there, such as registry.example.org/group/scan.
+	// Artifact is a registry that htcd's administrator allows, and perhaps a path there, such as
+	// registry.example.org/group/scan.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -157,9 +161,9 @@ type Push struct {
 	Tag string `json:"tag,omitempty"`
 }
 
-// Pull is a file or a directory of a step before, or of an artifact. Where that step has one job, for this one's sequence, it lies at the same
-// path. Otherwise there is one for each of its jobs, at JOBID/PATH, or JOBID/NUMBER/PATH with forEach; JOBID is
-// "all" for a step with pairing All.
+// Pull is a file or a directory of a step before, or of an artifact. Where that step has one job, for this one's
+// sequence, it lies at the same path. Otherwise there is one for each of its jobs, at JOBID/PATH, or JOBID/NUMBER/PATH
+// with forEach; JOBID is "all" for a step with pairing All.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.from) != has(self.artifact)",message="a pull is from a step or from an artifact: name one of them"
 // +kubebuilder:validation:XValidation:rule="has(self.artifact) == has(self.tag)",fieldPath=".tag",message="artifact and tag belong together"
@@ -169,7 +173,8 @@ type Pull struct {
 	From StepName `json:"from,omitempty"`
 
 	// Artifact takes the files from an OCI registry instead, such as registry.example.org/group/scan: from the artifact
-	// ARTIFACT/JOBID:TAG, as Push makes it, with the JOBID of the job that pulls. htcd fetches it before it sends the step.
+	// ARTIFACT/JOBID:TAG, as Push makes it, with the JOBID of the job that pulls. htcd fetches it before it sends the
+	// step.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*$`
@@ -191,8 +196,8 @@ type Pull struct {
 	Path string `json:"path"`
 }
 
-// StepJob is what each job of a step runs, as an HTCJob says it. The apiserver would refuse rules about quantities here as too
-// expensive for so many steps: htcd itself refuses what is too much or too little.
+// StepJob is what each job of a step runs, as an HTCJob says it. The apiserver would refuse rules about quantities here
+// as too expensive for so many steps: htcd itself refuses what is too much or too little.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.activeDeadlineSeconds) || has(self.interactive) && self.interactive",message="activeDeadlineSeconds of a step is for interactive ones: it is how long their container waits"
 type StepJob struct {
@@ -217,9 +222,9 @@ type StepJob struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|jobid|outpath|registry|pull_tag|push_tag|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, jobid, outpath, registry, pull_tag, push_tag, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	Environment map[string]ItemValue `json:"environment,omitempty"`
 
-	// Outputs are the files and directories that are brought back. Everything else that
-	// the script leaves is dropped, except its standard output and error, and what other steps pull. When absent, all files in the
-	// script's directory are brought back, but no directories.
+	// Outputs are the files and directories that are brought back. Everything else that the script leaves is dropped,
+	// except its standard output and error, and what other steps pull. When absent, all files in the script's directory
+	// are brought back, but no directories.
 	// +optional
 	// +listType=map
 	// +listMapKey=path
@@ -282,36 +287,36 @@ type StepJob struct {
 	// +optional
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
-	// Nodes is on how many machines each job runs at once, as one job of HTCondor's parallel universe: the script is started on each of
-	// them, and mpirun reaches all. It needs machines with a dedicated scheduler.
+	// Nodes is on how many machines each job runs at once, as one job of HTCondor's parallel universe: the script is
+	// started on each of them, and mpirun reaches all. It needs machines with a dedicated scheduler.
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=256
 	Nodes *int32 `json:"nodes,omitempty"`
 
-	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed when its
-	// time is over, reason Interactive. It has succeeded when somebody has ended the wait before, as by
-	// htcd exec NAME --step STEP -- pkill sleep.
+	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed
+	// when its time is over, reason Interactive. It has succeeded when somebody has ended the wait before, as by htcd
+	// exec NAME --step STEP -- pkill sleep.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
 
-	// ActiveDeadlineSeconds is how long the container of an interactive step waits for people; activeDeadlineSeconds of the
-	// HTCWorkflow when absent, or an hour.
+	// ActiveDeadlineSeconds is how long the container of an interactive step waits for people; activeDeadlineSeconds of
+	// the HTCWorkflow when absent, or an hour.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The job
-	// counts as running until then. The image must have sh and sleep.
+	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The
+	// job counts as running until then. The image must have sh and sleep.
 	// +optional
 	KeepOnFailure *KeepTime `json:"keepOnFailure,omitempty"`
 
 	Deadlines `json:",inline"`
 }
 
-// StepOutput is something that every job of a step is to leave in its script's directory. A job whose script succeeds without it has
-// failed, reason OutputMissing.
+// StepOutput is something that every job of a step is to leave in its script's directory. A job whose script succeeds
+// without it has failed, reason OutputMissing.
 type StepOutput struct {
 	// Path is that of a file or a directory in the script's directory. A pattern
 	// with * ? [ ] stands for everything that it matches, at least one: result/*.root.
@@ -322,9 +327,10 @@ type StepOutput struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)')",message="an output must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names; standard output and error are always brought back"
 	Path string `json:"path"`
 
-	// URL is where the execute node writes the file to, if the script succeeds, by a transfer plugin
-	// of HTCondor, instead of bringing it back. {namespace}, {name}, {attempt}, {jobid} and {proc} are replaced: jobid is the name of
-	// the sequence or of the node, proc the number within forEach. It is scheme://host/path, which htcd itself checks.
+	// URL is where the execute node writes the file to, if the script succeeds, by a transfer plugin of HTCondor,
+	// instead of bringing it back. {namespace}, {name}, {attempt}, {jobid} and {proc} are replaced: jobid is the name
+	// of the sequence or of the node, proc the number within forEach. It is scheme://host/path, which htcd itself
+	// checks.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	URL string `json:"url,omitempty"`

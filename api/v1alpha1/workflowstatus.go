@@ -36,8 +36,8 @@ type HTCWorkflowStatus struct {
 	// +listMapKey=name
 	Steps []StepStatus `json:"steps,omitempty"`
 
-	// Metrics sums up what the scripts have measured, by step and name: the first 100. Results of a job that never called back come with its
-	// output.
+	// Metrics sums up what the scripts have measured, by step and name: the first 100. Results of a job that never
+	// called back come with its output.
 	// +optional
 	// +listType=atomic
 	Metrics []MetricStatus `json:"metrics,omitempty"`
@@ -46,7 +46,8 @@ type HTCWorkflowStatus struct {
 	// +optional
 	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
 
-	// JobID lists the ids in HTCondor of the DAGMan jobs of this attempt, "cluster.0", in the order in which they were sent.
+	// JobID lists the ids in HTCondor of the DAGMan jobs of this attempt, "cluster.0", in the order in which they were
+	// sent.
 	// +optional
 	// +listType=atomic
 	JobID []string `json:"jobid,omitempty"`
@@ -63,15 +64,18 @@ type HTCWorkflowStatus struct {
 	// +optional
 	SpecHash string `json:"specHash,omitempty"`
 
-	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt; of one longer than 256 bytes its beginning, and a hash.
+	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt; of one longer than 256 bytes its
+	// beginning, and a hash.
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
-	// ItemsDigest identifies the tables in ConfigMaps that this attempt was begun with: the items of sequences and steps, nodes and edges.
+	// ItemsDigest identifies the tables in ConfigMaps that this attempt was begun with: the items of sequences and
+	// steps, nodes and edges.
 	// +optional
 	ItemsDigest string `json:"itemsDigest,omitempty"`
 
-	// InputsDigest identifies what the inputs of the steps that were sent last held; empty without inputs that htcd brings.
+	// InputsDigest identifies what the inputs of the steps that were sent last held; empty without inputs that htcd
+	// brings.
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
 
@@ -92,15 +96,15 @@ type HTCWorkflowStatus struct {
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
 
-	// ExitCode is the abortReturn of the step that has ended the workflow, unless it is 0 and finally has failed. Without one it is 0 when
-	// the workflow has succeeded, and the script's return code when the nodes that failed and are known have the same one; absent
-	// otherwise.
+	// ExitCode is the abortReturn of the step that has ended the workflow, unless it is 0 and finally has failed.
+	// Without one it is 0 when the workflow has succeeded, and the script's return code when the nodes that failed and
+	// are known have the same one; absent otherwise.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`
 
-	// Result is what spec.result names, of every job of the last of spec.steps, at most 4 KiB: of one job its text without the last
-	// line end; of several one line of each, in the order of the sequences and of the items in them. Absent until the workflow and
-	// every job of that step have succeeded and all output is here.
+	// Result is what spec.result names, of every job of the last of spec.steps, at most 4 KiB: of one job its text
+	// without the last line end; of several one line of each, in the order of the sequences and of the items in them.
+	// Absent until the workflow and every job of that step have succeeded and all output is here.
 	// +optional
 	Result *string `json:"result,omitempty"`
 
@@ -119,12 +123,25 @@ type HTCWorkflowStatus struct {
 // AsJobs returns the status of an HTCJob whose jobs are the nodes. Those that will never run are in none of its counts.
 func (w HTCWorkflowStatus) AsJobs() HTCJobStatus {
 	s := HTCJobStatus{
-		Phase: w.Phase, Reason: w.Reason, Message: w.Message, Conditions: w.Conditions,
-		ObservedGeneration: w.ObservedGeneration, Attempt: w.Attempt, Rerun: w.Rerun,
-		JobID: w.JobID, Schedd: w.Schedd, StartTime: w.StartTime, CompletionTime: w.CompletionTime,
-		Succeeded: w.Nodes.Done, Failed: w.Nodes.Failed, Idle: w.Nodes.Idle, Running: w.Nodes.Running, Held: w.Nodes.Held,
-		OutputFetched: meta.IsStatusConditionTrue(w.Conditions, ConditionOutputFetched),
-		ExitCode:      w.ExitCode, Result: w.Result,
+		Phase:              w.Phase,
+		Reason:             w.Reason,
+		Message:            w.Message,
+		Conditions:         w.Conditions,
+		ObservedGeneration: w.ObservedGeneration,
+		Attempt:            w.Attempt,
+		Rerun:              w.Rerun,
+		JobID:              w.JobID,
+		Schedd:             w.Schedd,
+		StartTime:          w.StartTime,
+		CompletionTime:     w.CompletionTime,
+		Succeeded:          w.Nodes.Done,
+		Failed:             w.Nodes.Failed,
+		Idle:               w.Nodes.Idle,
+		Running:            w.Nodes.Running,
+		Held:               w.Nodes.Held,
+		OutputFetched:      meta.IsStatusConditionTrue(w.Conditions, ConditionOutputFetched),
+		ExitCode:           w.ExitCode,
+		Result:             w.Result,
 	}
 	if !w.Phase.Terminal() && w.Phase != PhaseSuspended {
 		s.Active = w.Nodes.Total - w.Nodes.Done - w.Nodes.Failed - w.Nodes.Futile

@@ -148,7 +148,10 @@ func (o feedOptions) serve(ctx context.Context, log zerolog.Logger) error {
 		defer close(ended)
 		mirror.Run(ctx, func(problem string) {
 			if problem == "" {
-				log.Info().Str("mark", mirror.State().Mark).Int("jobs", mirror.State().Jobs).Msg("following the schedd's files")
+				log.Info().
+					Str("mark", mirror.State().Mark).
+					Int("jobs", mirror.State().Jobs).
+					Msg("following the schedd's files")
 				return
 			}
 			log.Error().Str("problem", problem).Msg("the schedd's files cannot be read, so clients ask HTCondor")

@@ -17,7 +17,14 @@ import (
 // flags binds every option to its flag, with its default and the sentence that explains it.
 func flags(o *daemon.Options, f *pflag.FlagSet) {
 	o.Version = version
-	setting.Text(f, &o.Kubeconfig, "kubeconfig", "", setting.Path, "kubeconfig `file`; empty: the pod's service account")
+	setting.Text(
+		f,
+		&o.Kubeconfig,
+		"kubeconfig",
+		"",
+		setting.Path,
+		"kubeconfig `file`; empty: the pod's service account",
+	)
 	setting.Text(
 		f,
 		&o.Namespace,

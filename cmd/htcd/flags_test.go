@@ -180,7 +180,13 @@ func everyFlag(c *cobra.Command, f func(c *cobra.Command, flag *pflag.Flag)) {
 func TestEveryFlagOfEveryCommandRefusesWhatItCannotMean(t *testing.T) {
 	used := map[string]bool{}
 	everyFlag(rootCommand("htcd", nil), func(c *cobra.Command, flag *pflag.Flag) {
-		require.NotEmpty(t, setting.Allowed(flag), "%s --%s: define it by the package setting", c.CommandPath(), flag.Name)
+		require.NotEmpty(
+			t,
+			setting.Allowed(flag),
+			"%s --%s: define it by the package setting",
+			c.CommandPath(),
+			flag.Name,
+		)
 		key := c.CommandPath() + " --" + flag.Name
 		values, of := wrong[key]
 		if !of {

@@ -66,15 +66,38 @@ func rootCommand(name string, environ []string) *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
+	root.SetFlagErrorFunc(
+		func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} },
+	)
 	if slices.Contains(pluginNames, name) {
 		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read their output"
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
 		root.AddCommand(plugin.Commands()...)
 	} else {
-		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
+		root.AddGroup(
+			&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"},
+			&cobra.Group{ID: "operators", Title: "For administrators:"},
+		)
 		root.AddCommand(grouped("users", append(plugin.Commands(), syncsecret.Command())...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), program.ArgoPlugin(), program.Ports(), backupCommand(environ), restoreCommand(environ), feedCommand(environ), program.Send(), program.Pull(), program.Print(), program.Relay(), program.Multinode())...)
+		root.AddCommand(
+			grouped(
+				"operators",
+				runCommand(environ),
+				reconcileCommand(environ),
+				doctorCommand(environ),
+				slotsCommand(environ),
+				renderCommand(environ),
+				program.ArgoPlugin(),
+				program.Ports(),
+				backupCommand(environ),
+				restoreCommand(environ),
+				feedCommand(environ),
+				program.Send(),
+				program.Pull(),
+				program.Print(),
+				program.Relay(),
+				program.Multinode(),
+			)...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	return root

@@ -29,7 +29,13 @@ func parsed(t *testing.T, args []string, environ ...string) (daemon.Options, err
 const callback = "--callback-url=http://htcd.test/cloudevents"
 
 func TestAFlagStandsAboveTheEnvironmentAndThatAboveTheDefault(t *testing.T) {
-	o, err := parsed(t, []string{callback, "--workers=3"}, "HTCD_WORKERS=9", "HTCD_SUBMITTERS=7", "HTCD_BINDS=/cvmfs,/eos")
+	o, err := parsed(
+		t,
+		[]string{callback, "--workers=3"},
+		"HTCD_WORKERS=9",
+		"HTCD_SUBMITTERS=7",
+		"HTCD_BINDS=/cvmfs,/eos",
+	)
 	require.NoError(t, err)
 	require.Equal(t, 3, o.Workers)
 	require.Equal(t, 7, o.Submitters)

@@ -63,7 +63,9 @@ Exit codes:
 		case err != nil:
 			return wrong(err)
 		case !once:
-			return wrong(errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"))
+			return wrong(
+				errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"),
+			)
 		}
 		if err := o.CheckParts(); err != nil {
 			return wrong(err)

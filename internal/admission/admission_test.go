@@ -138,7 +138,12 @@ func TestTheFirstOfTheLineIsNotStarvedBySmallerOnes(t *testing.T) {
 		"pool grid: 9 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next",
 		s.asks(job("c-large", 10)),
 	)
-	require.Contains(t, s.asks(job("d1", 1)), "1 HTCJob before this one", "there is room for it, but it is not its turn")
+	require.Contains(
+		t,
+		s.asks(job("d1", 1)),
+		"1 HTCJob before this one",
+		"there is room for it, but it is not its turn",
+	)
 	require.Empty(t, s.ends("a1"))
 	require.Equal(t, []string{"c-large"}, s.ends("b1"), "maxOpen counts it in")
 	require.Empty(t, s.asks(job("c-large", 10)))
@@ -177,7 +182,12 @@ func TestTheNumberOfJobsMayBecomeKnownLate(t *testing.T) {
 	require.Empty(t, s.asks(job("a", 5)))
 	require.NoError(t, s.Ask(t.Context(), "grid", job("b", 0)))
 	require.ErrorContains(t, s.Ask(t.Context(), "grid", job("b", 6)), "this HTCJob of 6 jobs is next")
-	require.ErrorContains(t, s.Ask(t.Context(), "grid", job("b", 0)), "this HTCJob of 6 jobs is next", "it is remembered")
+	require.ErrorContains(
+		t,
+		s.Ask(t.Context(), "grid", job("b", 0)),
+		"this HTCJob of 6 jobs is next",
+		"it is remembered",
+	)
 	require.Equal(t, []string{"b"}, s.ends("a"))
 	require.NoError(t, s.Ask(t.Context(), "grid", job("b", 0)))
 	require.NoError(t, s.Ask(t.Context(), "grid", job("b", 11)), "it is to be refused")
@@ -414,7 +424,11 @@ func TestWhatOneNamespaceHasOnHoldOrIdleIsPassedOverInTheLine(t *testing.T) {
 		return u, err
 	}
 	require.Empty(t, s.asks(job("a1", 1)))
-	require.Equal(t, "pool grid: 1 of at most 0 jobs on hold (limits.maxHeld), this HTCJob is next", s.asks(job("a2", 1)))
+	require.Equal(
+		t,
+		"pool grid: 1 of at most 0 jobs on hold (limits.maxHeld), this HTCJob is next",
+		s.asks(job("a2", 1)),
+	)
 	l, err := s.Load(t.Context(), "grid")
 	require.NoError(t, err)
 	require.Equal(t, "LimitReached", l.Reason, "nobody else waits")

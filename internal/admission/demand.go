@@ -59,14 +59,24 @@ func (r Rules) requests() []requestLimit {
 	var all []requestLimit
 	if most, is := bound(r.Limits.Cores); is {
 		all = append(all, requestLimit{
-			most, "cores", "cores", "resources.cpus",
-			func(d Demand) int { return d.Cores }, func(u Usage) int { return u.Cores }, func(p Part) int { return p.Cores.Waiting },
+			most,
+			"cores",
+			"cores",
+			"resources.cpus",
+			func(d Demand) int { return d.Cores },
+			func(u Usage) int { return u.Cores },
+			func(p Part) int { return p.Cores.Waiting },
 		})
 	}
 	if memory := r.Limits.Memory; memory != nil {
 		all = append(all, requestLimit{
-			int(memory.Value() >> 20), "memory", "MiB of memory", "resources.memory",
-			func(d Demand) int { return d.Memory }, func(u Usage) int { return u.Memory }, func(p Part) int { return p.Memory.Waiting },
+			int(memory.Value() >> 20),
+			"memory",
+			"MiB of memory",
+			"resources.memory",
+			func(d Demand) int { return d.Memory },
+			func(u Usage) int { return u.Memory },
+			func(p Part) int { return p.Memory.Waiting },
 		})
 	}
 	return all

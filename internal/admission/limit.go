@@ -162,7 +162,16 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 		return a
 	}
 	if most, is := bound(l.MaxOpenPerNamespace); is && own.Open+jobs > most {
-		return alone(0, 0, false, "maxOpenPerNamespace", "%d of %d jobs of namespace %s open", own.Open, most, namespace)
+		return alone(
+			0,
+			0,
+			false,
+			"maxOpenPerNamespace",
+			"%d of %d jobs of namespace %s open",
+			own.Open,
+			most,
+			namespace,
+		)
 	}
 	if most, is := bound(l.MaxHeld); is && u.Held-u.HeldByPool > most {
 		share, others := u.share(most, namespace)
@@ -205,7 +214,14 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 		if own.Idle == 0 {
 			most = max(most, jobs) // nothing might ever run otherwise
 		}
-		if a := idle(most, "idlePercentOfRunning", "%d of %d jobs idle with %d running", u.Idle, most, u.Running); a.Why != Sends {
+		if a := idle(
+			most,
+			"idlePercentOfRunning",
+			"%d of %d jobs idle with %d running",
+			u.Idle,
+			most,
+			u.Running,
+		); a.Why != Sends {
 			return a
 		}
 	}

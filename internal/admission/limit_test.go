@@ -241,7 +241,9 @@ func TestOneThatFitsOnlyWhenOthersIdleJobsHaveStartedIsOvertakenByThoseAloneWhoH
 }
 
 func TestLimitsOfWhatJobsAskForCountWhatWaitsAndRuns(t *testing.T) {
-	limits := grid(func(l *v1alpha1.PoolLimits) { l.Cores, l.Memory = new(int32(100)), new(resource.MustParse("200Gi")) })
+	limits := grid(
+		func(l *v1alpha1.PoolLimits) { l.Cores, l.Memory = new(int32(100)), new(resource.MustParse("200Gi")) },
+	)
 	asks := func(jobs int) Demand { return Demand{Jobs: jobs, Cores: 4 * jobs, Memory: 1024 * jobs} }
 	in := func(all, waiting int) Part {
 		return Part{Open: all, Cores: Requested{all, waiting}, Memory: Requested{all, waiting}}
@@ -301,5 +303,9 @@ func TestWhatIsLeftToAFactory(t *testing.T) {
 	require.Equal(t, Share{}, Rules{}.ShareOf(2, Demand{Jobs: 3}, Demand{Jobs: 1}))
 
 	require.NoError(t, r.Refuse(Demand{Jobs: 1, Made: 1000}))
-	require.ErrorContains(t, r.Refuse(Demand{Jobs: 1, Made: 1001}), "queue 1001 is more than the 1000 jobs that one HTCJob may have in pool grid (limits.maxQueue)")
+	require.ErrorContains(
+		t,
+		r.Refuse(Demand{Jobs: 1, Made: 1001}),
+		"queue 1001 is more than the 1000 jobs that one HTCJob may have in pool grid (limits.maxQueue)",
+	)
 }

@@ -66,7 +66,11 @@ func (s *shop) blob(text, title string) ocispec.Descriptor {
 
 // push adds a manifest under a tag and its digest, which it returns.
 func (s *shop) push(tag string, layers ...ocispec.Descriptor) string {
-	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: ocispec.DescriptorEmptyJSON, Layers: layers}
+	m := ocispec.Manifest{
+		MediaType: ocispec.MediaTypeImageManifest,
+		Config:    ocispec.DescriptorEmptyJSON,
+		Layers:    layers,
+	}
 	m.SchemaVersion = 2
 	text, _ := json.Marshal(m)
 	return s.put(tag, ocispec.MediaTypeImageManifest, text)
@@ -138,7 +142,12 @@ func TestFilesAreFetched(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one, a.Digest)
 	s.push("one", s.blob("others", "model.pt"))
-	require.Equal(t, map[string]string{"": "weights"}, read(t, a), "what was resolved stays, whatever the tag names now")
+	require.Equal(
+		t,
+		map[string]string{"": "weights"},
+		read(t, a),
+		"what was resolved stays, whatever the tag names now",
+	)
 }
 
 func TestWhatCannotBeUsedIsSaid(t *testing.T) {
@@ -238,7 +247,9 @@ func TestCredentialsGoToTheRegistryAndItsListedTokenServerAlone(t *testing.T) {
 		return true
 	}
 	account := base64.StdEncoding.EncodeToString([]byte("alice:secret"))
-	config := []byte(fmt.Sprintf(`{"auths":{%q:{"auth":%q},"other.example.org":{"auth":%q}}}`, s.host(), account, account))
+	config := []byte(
+		fmt.Sprintf(`{"auths":{%q:{"auth":%q},"other.example.org":{"auth":%q}}}`, s.host(), account, account),
+	)
 	_, err := resolve(t, s.fetcher(t), s.host()+"/group/model:one", config)
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 	require.Empty(t, shown)
@@ -286,7 +297,8 @@ func TestARegistryThatDoesNotAnswerIsLeftAloneForAMoment(t *testing.T) {
 	ask := func(namespace, tag string) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err := f.For(namespace+"/one", []string{s.host() + "/group/model:one"}).Resolve(ctx, s.host()+"/group/model:"+tag)
+		_, err := f.For(namespace+"/one", []string{s.host() + "/group/model:one"}).
+			Resolve(ctx, s.host()+"/group/model:"+tag)
 		return err
 	}
 	for range 3 {

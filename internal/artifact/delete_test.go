@@ -77,7 +77,8 @@ func TestARegistryThatDoesNotDeleteIsNotAskedLong(t *testing.T) {
 		status int
 		reason string
 	}{
-		{http.StatusMethodNotAllowed, ReasonRefused}, {http.StatusForbidden, ReasonForbidden}, {http.StatusUnauthorized, ReasonForbidden},
+		{http.StatusMethodNotAllowed, ReasonRefused}, {http.StatusForbidden, ReasonForbidden},
+		{http.StatusUnauthorized, ReasonForbidden},
 		{http.StatusTooManyRequests, ReasonUnreachable},
 	} {
 		status = c.status

@@ -92,7 +92,13 @@ func explainPush(err error, registry string) *Unusable {
 				registry,
 			)
 		case refuses(code):
-			return unusable(ReasonRefused, "the registry %s refuses it with status %d%s", registry, code, knownCodes(e.Errors))
+			return unusable(
+				ReasonRefused,
+				"the registry %s refuses it with status %d%s",
+				registry,
+				code,
+				knownCodes(e.Errors),
+			)
 		}
 	}
 	switch {
@@ -137,9 +143,17 @@ func isNotFound(err error) bool {
 // knownCodes lists the errors of a registry by their codes, as far as the specification of registries has them.
 func knownCodes(all errcode.Errors) string {
 	known := []string{
-		errcode.ErrorCodeBlobUploadInvalid, errcode.ErrorCodeDigestInvalid, errcode.ErrorCodeManifestBlobUnknown, errcode.ErrorCodeManifestInvalid,
-		errcode.ErrorCodeNameInvalid, errcode.ErrorCodeNameUnknown, errcode.ErrorCodeSizeInvalid, errcode.ErrorCodeUnsupported, errcode.ErrorCodeDenied,
-		"TAG_INVALID", "MANIFEST_UNVERIFIED",
+		errcode.ErrorCodeBlobUploadInvalid,
+		errcode.ErrorCodeDigestInvalid,
+		errcode.ErrorCodeManifestBlobUnknown,
+		errcode.ErrorCodeManifestInvalid,
+		errcode.ErrorCodeNameInvalid,
+		errcode.ErrorCodeNameUnknown,
+		errcode.ErrorCodeSizeInvalid,
+		errcode.ErrorCodeUnsupported,
+		errcode.ErrorCodeDenied,
+		"TAG_INVALID",
+		"MANIFEST_UNVERIFIED",
 	}
 	for _, e := range all {
 		if slices.Contains(known, e.Code) {

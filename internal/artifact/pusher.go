@@ -153,7 +153,10 @@ func (p *pushing) file(ctx context.Context, f Upload) (layer ocispec.Descriptor,
 		return layer, err
 	}
 	layer = ocispec.Descriptor{
-		MediaType: fileType, Digest: digester.Digest(), Size: size, Annotations: map[string]string{ocispec.AnnotationTitle: f.Name},
+		MediaType:   fileType,
+		Digest:      digester.Digest(),
+		Size:        size,
+		Annotations: map[string]string{ocispec.AnnotationTitle: f.Name},
 	}
 	return layer, p.blob(ctx, layer, f.Open)
 }

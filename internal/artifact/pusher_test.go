@@ -33,7 +33,11 @@ func (s *shop) takes() *[]string {
 			}
 			if sum := r.URL.Query().Get("digest"); sum != "" {
 				if digest.FromBytes(body).String() != sum {
-					http.Error(w, `{"errors":[{"code":"DIGEST_INVALID","message":"secret words"}]}`, http.StatusBadRequest)
+					http.Error(
+						w,
+						`{"errors":[{"code":"DIGEST_INVALID","message":"secret words"}]}`,
+						http.StatusBadRequest,
+					)
 					return true
 				}
 				s.content["blobs/"+sum] = body

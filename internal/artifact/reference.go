@@ -36,7 +36,10 @@ func (r Registries) CheckTarget(text string) error {
 	if err := r.CheckReference(text); err != nil {
 		return err
 	}
-	if ref, err := parseReference(text); err != nil || strings.Contains(text, "@") || ref.ValidateReferenceAsTag() != nil {
+	if ref, err := parseReference(
+		text,
+	); err != nil || strings.Contains(text, "@") ||
+		ref.ValidateReferenceAsTag() != nil {
 		return fmt.Errorf("%.100q: expected a tag at its end, such as :v3, and no digest", text)
 	}
 	return nil

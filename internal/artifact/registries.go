@@ -29,7 +29,10 @@ func ParseRegistries(list []string) (Registries, error) {
 	for _, entry := range list {
 		m := hostRE.FindStringSubmatch(entry)
 		if m == nil {
-			return nil, fmt.Errorf("%q: expected host[:port] or *.domain, with http:// in front for one without TLS", entry)
+			return nil, fmt.Errorf(
+				"%q: expected host[:port] or *.domain, with http:// in front for one without TLS",
+				entry,
+			)
 		}
 		h := host{
 			scheme: strings.TrimSuffix(cmp.Or(m[1], "https://"), "://"),

@@ -72,7 +72,11 @@ func TestAdGolden(t *testing.T) {
 			t.Run(name+"/"+in.Name, func(t *testing.T) {
 				require.Equal(t, in.Name+", want", want.Name)
 				require.Equal(t, string(want.Data), show(read, strings.NewReader(string(in.Data))))
-				require.Equal(t, string(want.Data), show(read, iotest.OneByteReader(strings.NewReader(string(in.Data)))))
+				require.Equal(
+					t,
+					string(want.Data),
+					show(read, iotest.OneByteReader(strings.NewReader(string(in.Data)))),
+				)
 			})
 		}
 	}
@@ -211,9 +215,19 @@ func TestReaderErrorsArePassedOn(t *testing.T) {
 func TestALongStringIsCutWhereItIsRead(t *testing.T) {
 	for name, unit := range map[string]string{"plain": "x", "letters of three bytes": "\u20ac", "escapes": `\n`, "quotes": `\"`, "backslashes": `\\`, "numbers": `\u20ac`} {
 		for _, n := range []int{maxString - 1, maxString, maxString + 1, 300_000} {
-			text := `[{"A":"` + strings.Repeat(unit, n) + `","B":7,"C":"` + strings.Repeat("y", 100_000) + `"},{"A":"short"}]`
+			text := `[{"A":"` + strings.Repeat(
+				unit,
+				n,
+			) + `","B":7,"C":"` + strings.Repeat(
+				"y",
+				100_000,
+			) + `"},{"A":"short"}]`
 			var ads []Ad
-			require.NoError(t, ReadJSON(strings.NewReader(text), func(ad Ad) error { ads = append(ads, ad); return nil }), name)
+			require.NoError(
+				t,
+				ReadJSON(strings.NewReader(text), func(ad Ad) error { ads = append(ads, ad); return nil }),
+				name,
+			)
 			require.Len(t, ads, 2)
 			a, _ := ads[0].Get("A").Str()
 			require.LessOrEqual(t, len(a), maxString)

@@ -125,7 +125,11 @@ func (l *lexer) number() (token, error) {
 	if !real {
 		i, err := strconv.ParseInt(t.text, 10, 64)
 		if err != nil || len(t.text) > 1 && t.text[0] == '0' {
-			return token{}, l.fail(start, strconv.Quote(t.text), "an integer that fits into 64 bits, without leading zeros")
+			return token{}, l.fail(
+				start,
+				strconv.Quote(t.text),
+				"an integer that fits into 64 bits, without leading zeros",
+			)
 		}
 		t.val = IntValue(i)
 		return t, nil

@@ -92,8 +92,13 @@ func (p *jsonParser) value() (Value, error) {
 			return Value{}, err
 		}
 		// Only an expression has its slash escaped: the string "/Expr(x)/" does not.
-		if strings.HasPrefix(raw, exprOpen) && strings.HasSuffix(raw, exprClose) && len(raw) >= len(exprOpen)+len(exprClose) {
-			return Value{kind: Unevaluated, num: newText, str: strings.TrimSpace(s[len("/Expr(") : len(s)-len(")/")])}, nil
+		if strings.HasPrefix(raw, exprOpen) && strings.HasSuffix(raw, exprClose) &&
+			len(raw) >= len(exprOpen)+len(exprClose) {
+			return Value{
+				kind: Unevaluated,
+				num:  newText,
+				str:  strings.TrimSpace(s[len("/Expr(") : len(s)-len(")/")]),
+			}, nil
 		}
 		return StringValue(cutString(s)), nil
 	case 't':

@@ -52,7 +52,8 @@ func level(x Expr) int {
 		return unaryLevel
 	case *Literal:
 		// -5 is an operator and a number to every parser of ClassAds.
-		if i, ok := x.Value.Real(); ok && x.text == "" && (i < 0 || i == 0 && strings.HasPrefix(x.Value.String(), "-")) {
+		if i, ok := x.Value.Real(); ok && x.text == "" &&
+			(i < 0 || i == 0 && strings.HasPrefix(x.Value.String(), "-")) {
 			return unaryLevel
 		}
 	}

@@ -94,7 +94,12 @@ func (a *assembly) onNodes() {
 	}
 	for _, v := range a.g.parts[0].env {
 		if strings.Contains(v.Value, submitfile.Node) {
-			a.lose("a node's number is no part of the environment", "HTC_NODE, which each node has", "environment", "env")
+			a.lose(
+				"a node's number is no part of the environment",
+				"HTC_NODE, which each node has",
+				"environment",
+				"env",
+			)
 		}
 	}
 	if l := a.spec.Landing; l != nil { // of node 0, which has what all print
@@ -169,7 +174,11 @@ func (a *assembly) program() string {
 	case s.OfImage:
 		return quote(s.Executable)
 	case systemRE.MatchString(s.Executable):
-		a.c.asks("executable", "the image's own "+s.Executable+" is run, and not this machine's", "see that the image has it")
+		a.c.asks(
+			"executable",
+			"the image's own "+s.Executable+" is run, and not this machine's",
+			"see that the image has it",
+		)
 		return quote(s.Executable)
 	}
 	in, err := a.file(s.Executable, "executable")
@@ -213,7 +222,8 @@ func (a *assembly) input(in v1alpha1.Input, target string) string {
 		in.Name = in.Name[:min(len(in.Name), 100)]
 	}
 	stem := in.Name
-	for i := 2; slices.ContainsFunc(a.spec.Inputs, func(other v1alpha1.Input) bool { return other.Name == in.Name }); i++ {
+	for i := 2; slices.ContainsFunc(a.spec.Inputs,
+		func(other v1alpha1.Input) bool { return other.Name == in.Name }); i++ {
 		in.Name = fmt.Sprintf("%s-%d", stem, i)
 	}
 	a.spec.Inputs = append(a.spec.Inputs, in)
@@ -596,8 +606,16 @@ func (a *assembly) items() {
 		for _, value := range a.values[name] {
 			size += itemSize(name, value)
 			if strings.ContainsFunc(value, isControl) || len(value) > 4096 {
-				a.lose(fmt.Sprintf("the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",
-					value, name), "another value", "arguments", "environment")
+				a.lose(
+					fmt.Sprintf(
+						"the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",
+						value,
+						name,
+					),
+					"another value",
+					"arguments",
+					"environment",
+				)
 				a.c.refused = true
 				return
 			}

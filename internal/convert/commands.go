@@ -22,20 +22,24 @@ type rule func(v *view, value string, by *submitfile.Statement)
 
 // aliases are other names of commands.
 var aliases = map[string]string{
-	"requestcpus":   "request_cpus",
-	"requestmemory": "request_memory",
-	"requestdisk":   "request_disk",
-	"requestgpus":   "request_gpus",
-	"args":          "arguments", "arguments2": "arguments",
-	"env": "environment", "environment2": "environment",
-	"get_env":      "getenv",
-	"prio":         "priority",
-	"jobbatchname": "batch_name", "batchname": "batch_name",
-	"nodecount":   "node_count",
-	"stdin":       "input",
-	"stdout":      "output",
-	"stderr":      "error",
-	"initial_dir": "initialdir", "job_iwd": "initialdir",
+	"requestcpus":          "request_cpus",
+	"requestmemory":        "request_memory",
+	"requestdisk":          "request_disk",
+	"requestgpus":          "request_gpus",
+	"args":                 "arguments",
+	"arguments2":           "arguments",
+	"env":                  "environment",
+	"environment2":         "environment",
+	"get_env":              "getenv",
+	"prio":                 "priority",
+	"jobbatchname":         "batch_name",
+	"batchname":            "batch_name",
+	"nodecount":            "node_count",
+	"stdin":                "input",
+	"stdout":               "output",
+	"stderr":               "error",
+	"initial_dir":          "initialdir",
+	"job_iwd":              "initialdir",
 	"cmd":                  "executable",
 	"transferinputfiles":   "transfer_input_files",
 	"transferoutputfiles":  "transfer_output_files",
@@ -44,18 +48,42 @@ var aliases = map[string]string{
 	"useoauthservices":     "use_oauth_services",
 	"use_scitoken":         "use_scitokens",
 	// Attributes of the job.
-	"acctgroupuser": "accounting_group_user", "dagmannodeslog": "dagman_log", "gpusmaxcapability": "gpus_maximum_capability",
-	"gpusmincapability": "gpus_minimum_capability", "gpusminmemory": "gpus_minimum_memory",
-	"gpusminruntime": "gpus_minimum_runtime", "isnoopjob": "noop_job", "iwd": "initialdir", "jobbatchid": "batch_id",
-	"jobdescription": "description", "jobmaterializelimit": "max_materialize", "jobmaterializemaxidle": "max_idle",
-	"jobmaxretries": "max_retries", "jobnotification": "notification", "jobprio": "priority", "jobsetname": "jobset",
-	"jobstarterdebug": "starter_debug", "jobstarterlog": "starter_log", "jobsuccessexitcode": "success_exit_code",
-	"lastmatchlistlength": "match_list_length", "leavejobinqueue": "leave_in_queue", "machinecount": "machine_count",
-	"manifestdesired": "manifest", "remoteiwd": "remote_initialdir", "streamerr": "stream_error",
-	"streamin": "stream_input", "streamout": "stream_output", "successcheckpointexitcode": "checkpoint_exit_code",
-	"transfercheckpoint": "transfer_checkpoint_files", "transfererr": "transfer_error", "transferin": "transfer_input",
-	"transferout": "transfer_output", "transformonevict": "on_evict_checks", "userlog": "log",
-	"userlogexecuteeventattrs": "ulog_execute_attrs", "userlogusexml": "log_xml",
+	"acctgroupuser":             "accounting_group_user",
+	"dagmannodeslog":            "dagman_log",
+	"gpusmaxcapability":         "gpus_maximum_capability",
+	"gpusmincapability":         "gpus_minimum_capability",
+	"gpusminmemory":             "gpus_minimum_memory",
+	"gpusminruntime":            "gpus_minimum_runtime",
+	"isnoopjob":                 "noop_job",
+	"iwd":                       "initialdir",
+	"jobbatchid":                "batch_id",
+	"jobdescription":            "description",
+	"jobmaterializelimit":       "max_materialize",
+	"jobmaterializemaxidle":     "max_idle",
+	"jobmaxretries":             "max_retries",
+	"jobnotification":           "notification",
+	"jobprio":                   "priority",
+	"jobsetname":                "jobset",
+	"jobstarterdebug":           "starter_debug",
+	"jobstarterlog":             "starter_log",
+	"jobsuccessexitcode":        "success_exit_code",
+	"lastmatchlistlength":       "match_list_length",
+	"leavejobinqueue":           "leave_in_queue",
+	"machinecount":              "machine_count",
+	"manifestdesired":           "manifest",
+	"remoteiwd":                 "remote_initialdir",
+	"streamerr":                 "stream_error",
+	"streamin":                  "stream_input",
+	"streamout":                 "stream_output",
+	"successcheckpointexitcode": "checkpoint_exit_code",
+	"transfercheckpoint":        "transfer_checkpoint_files",
+	"transfererr":               "transfer_error",
+	"transferin":                "transfer_input",
+	"transferout":               "transfer_output",
+	"transformonevict":          "on_evict_checks",
+	"userlog":                   "log",
+	"userlogexecuteeventattrs":  "ulog_execute_attrs",
+	"userlogusexml":             "log_xml",
 }
 
 // canonical is the name of a command by which it is known here.
@@ -64,7 +92,8 @@ func canonical(name string) string {
 	return cmp.Or(aliases[name], name)
 }
 
-// asAttributes are the commands that condor_submit also takes by the name of their attribute, which is theirs without _.
+// asAttributes are the commands that condor_submit also takes by the name of their attribute, which is theirs without
+// _.
 var asAttributes = strings.Fields(`accounting_group allowed_execute_duration allowed_job_duration append_files
 	checkpoint_destination compress_files container_image container_is_common container_service_names
 	container_target_dir core_size cron_day_of_month cron_day_of_week cron_hour cron_minute cron_month cron_prep_time
@@ -89,18 +118,39 @@ var spellings = map[string][]string{}
 // rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from
 // job to job are in parts.
 var rules = map[string]rule{
-	"universe": universe, "executable": executable, "transfer_executable": transferExecutable,
-	"container_image": image, "docker_image": image,
-	"request_cpus": requestCPUs, "request_memory": requestMemory, "request_disk": requestDisk, "request_gpus": requestGPUs,
-	"requirements": requirements, "priority": priority, "max_retries": retries, "success_exit_code": successCode,
-	"accounting_group": accountingGroup, "batch_name": batchName, "hold": hold,
-	"use_x509userproxy": proxy, "x509userproxy": proxy, "use_oauth_services": token, "use_scitokens": token,
+	"universe":                 universe,
+	"executable":               executable,
+	"transfer_executable":      transferExecutable,
+	"container_image":          image,
+	"docker_image":             image,
+	"request_cpus":             requestCPUs,
+	"request_memory":           requestMemory,
+	"request_disk":             requestDisk,
+	"request_gpus":             requestGPUs,
+	"requirements":             requirements,
+	"priority":                 priority,
+	"max_retries":              retries,
+	"success_exit_code":        successCode,
+	"accounting_group":         accountingGroup,
+	"batch_name":               batchName,
+	"hold":                     hold,
+	"use_x509userproxy":        proxy,
+	"x509userproxy":            proxy,
+	"use_oauth_services":       token,
+	"use_scitokens":            token,
 	"scitokens_file":           token,
 	"allowed_execute_duration": runTime,
-	"on_exit_hold_reason":      quotedReason, "periodic_hold_reason": quotedReason,
-	"should_transfer_files": shouldTransfer, "when_to_transfer_output": whenToTransfer, "notification": notification,
-	"output": stream, "error": stream, "transfer_output": transferStream, "transfer_error": transferStream,
-	"transfer_output_remaps": remaps, "shell": shellCommand,
+	"on_exit_hold_reason":      quotedReason,
+	"periodic_hold_reason":     quotedReason,
+	"should_transfer_files":    shouldTransfer,
+	"when_to_transfer_output":  whenToTransfer,
+	"notification":             notification,
+	"output":                   stream,
+	"error":                    stream,
+	"transfer_output":          transferStream,
+	"transfer_error":           transferStream,
+	"transfer_output_remaps":   remaps,
+	"shell":                    shellCommand,
 
 	"log":                           moot("htcd tells in the status and in Events what happens to each job"),
 	"log_xml":                       moot("there is no log"),
@@ -135,11 +185,14 @@ var rules = map[string]rule{
 	"encrypt_output_files":          cannot(encryption, encryptionInstead),
 	"noop_job":                      unlessFalse(cannot("every job of an HTCJob runs", "a file without this job")),
 	"mount_under_scratch":           mountUnderScratch,
-	"kill_sig":                      killSignal, "remove_kill_sig": killSignal, "hold_kill_sig": killSignal,
-	"preserve_relative_paths": unlessFalse(preserve),
-	"project_name":            projectName,
+	"kill_sig":                      killSignal,
+	"remove_kill_sig":               killSignal,
+	"hold_kill_sig":                 killSignal,
+	"preserve_relative_paths":       unlessFalse(preserve),
+	"project_name":                  projectName,
 
-	"max_idle": maxIdle, "max_materialize": maxMaterialize,
+	"max_idle":        maxIdle,
+	"max_materialize": maxMaterialize,
 
 	"checkpoint_exit_code":      checkpointCode,
 	"transfer_checkpoint_files": checkpointFiles,
@@ -231,14 +284,25 @@ var reasons = []struct {
 		"an HTCPool (spec.pool)"},
 	{regexp.MustCompile(`^container_service_names$|_container_port$`), "the ports of a job have no names",
 		"htcd port-forward NAME PORT, while the job runs"},
-	{regexp.MustCompile(`^jobset`), "htcd has no job sets", "a label of the HTCJobs, for kubectl get htcjob -l LABEL=VALUE"},
+	{
+		regexp.MustCompile(`^jobset`),
+		"htcd has no job sets",
+		"a label of the HTCJobs, for kubectl get htcjob -l LABEL=VALUE",
+	},
 	{regexp.MustCompile(`^skip_if_dataflow$`), "htcd does not look at what an earlier run has left",
 		"a table of the jobs whose results are missing"},
 	{regexp.MustCompile(`^next_job_start_delay$`), "jobs start as soon as there are machines",
 		"max_materialize, which bounds how many are there at a time"},
-	{regexp.MustCompile(`^max_job_retirement_time$`), "the pool decides how long a job may go on when its machine is claimed",
-		"checkpoint_exit_code, or ON_EXIT_OR_EVICT, for a program that goes on where it was"},
-	{regexp.MustCompile(`^require_`), "htcd has it for GPUs only (require_gpus)", "requirements with TARGET. before the attributes of machines"},
+	{
+		regexp.MustCompile(`^max_job_retirement_time$`),
+		"the pool decides how long a job may go on when its machine is claimed",
+		"checkpoint_exit_code, or ON_EXIT_OR_EVICT, for a program that goes on where it was",
+	},
+	{
+		regexp.MustCompile(`^require_`),
+		"htcd has it for GPUs only (require_gpus)",
+		"requirements with TARGET. before the attributes of machines",
+	},
 }
 
 // nothingFor says why a command cannot be had.
@@ -279,7 +343,13 @@ const (
 func mountUnderScratch(v *view, value string, by *submitfile.Statement) {
 	for _, dir := range commas(value) {
 		if dir = strings.TrimRight(dir, "/"); dir != "/tmp" && dir != "/var/tmp" {
-			v.say(by, Cannot, "of a container's directories /tmp, /var/tmp and HOME are the job's own", "one of these", "")
+			v.say(
+				by,
+				Cannot,
+				"of a container's directories /tmp, /var/tmp and HOME are the job's own",
+				"one of these",
+				"",
+			)
 			return
 		}
 	}
@@ -307,8 +377,16 @@ func projectName(v *view, value string, by *submitfile.Statement) {
 // customRequest is for a resource of the pool's own; condor_submit takes an expression for it.
 func customRequest(v *view, value string, by *submitfile.Statement) {
 	if _, err := classad.ParseExpr(value); err != nil {
-		v.refuse(by, fmt.Sprintf("condor_submit refuses %q: %s is no request that it knows, and of one of a pool's own it takes "+
-			"a number or an expression", value, by.Name), "request_memory, or the right name")
+		v.refuse(
+			by,
+			fmt.Sprintf(
+				"condor_submit refuses %q: %s is no request that it knows, and of one of a pool's own it takes "+
+					"a number or an expression",
+				value,
+				by.Name,
+			),
+			"request_memory, or the right name",
+		)
 		return
 	}
 	v.option(strings.ToLower(by.Name), value, by)
@@ -342,7 +420,8 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 	}
 }
 
-// expressions are the commands whose values condor_submit refuses unless they are expressions, as it does those of attributes.
+// expressions are the commands whose values condor_submit refuses unless they are expressions, as it does those of
+// attributes.
 var expressions = []string{"requirements", "rank", "preferences", "retry_until", "concurrency_limits_expr",
 	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove"}
 
@@ -360,7 +439,8 @@ func (v *view) calls(value string, by *submitfile.Statement) bool {
 	}
 	return classad.Walk(x, func(x classad.Expr) bool {
 		call, is := x.(*classad.Call)
-		if !is || slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
+		if !is ||
+			slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
 			return true
 		}
 		v.say(by, Cannot, "the function "+call.Name+" is not one that htcd lets HTCondor evaluate",
@@ -427,11 +507,19 @@ func universe(v *view, value string, by *submitfile.Statement) {
 	case "vanilla", "container", "5":
 		v.say(by, Moot, "each job runs in a container", "", "")
 	case "parallel":
-		v.say(by, Taken, "the program runs in a container on each machine; node 0 has what all print (docs/multinode.md)", "",
-			"spec.nodes")
+		v.say(
+			by,
+			Taken,
+			"the program runs in a container on each machine; node 0 has what all print (docs/multinode.md)",
+			"",
+			"spec.nodes",
+		)
 	default:
-		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool",
-			"condor_submit itself; an HTCPool (spec.pool) chooses another pool")
+		v.refuse(
+			by,
+			"htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool",
+			"condor_submit itself; an HTCPool (spec.pool) chooses another pool",
+		)
 	}
 }
 
@@ -483,8 +571,13 @@ func image(v *view, value string, by *submitfile.Statement) {
 	case v.c.options.Image != "":
 		v.say(by, Taken, "the image of --image replaces it", "", "spec.script.image")
 	case urlRE.MatchString(value) && !registryRE.MatchString(value):
-		v.say(by, Asks, "htcd fetches images from registries only",
-			"apptainer push FILE.sif oras://REGISTRY/NAME:TAG, or put it where the nodes see it, and name that in --image", "")
+		v.say(
+			by,
+			Asks,
+			"htcd fetches images from registries only",
+			"apptainer push FILE.sif oras://REGISTRY/NAME:TAG, or put it where the nodes see it, and name that in --image",
+			"",
+		)
 	case !imageRE.MatchString(value), strings.HasSuffix(value, ".sif") && !strings.HasPrefix(value, "/"),
 		v.c.here(value) && !strings.HasPrefix(value, "/"):
 		v.say(by, Asks, "it is a file of this machine",

@@ -105,7 +105,10 @@ func newConverter(file string, parsed *submitfile.File, env Env, options Options
 		c.order[s] = i
 	}
 	for _, p := range c.out.Problems {
-		c.extra = append(c.extra, Line{Position: p.Position, Text: c.textAt(p.Position), Verdict: Cannot, Words: p.Text})
+		c.extra = append(
+			c.extra,
+			Line{Position: p.Position, Text: c.textAt(p.Position), Verdict: Cannot, Words: p.Text},
+		)
 		c.refused = true
 	}
 	for _, w := range c.out.Warnings {
@@ -145,7 +148,8 @@ func (c *converter) say(by *submitfile.Statement, l Line) {
 		return
 	}
 	before, said := c.lines[by]
-	if said && (worse(before.Verdict, l.Verdict) || before.Verdict == l.Verdict && (before.Words != "" || l.Words == "")) {
+	if said &&
+		(worse(before.Verdict, l.Verdict) || before.Verdict == l.Verdict && (before.Words != "" || l.Words == "")) {
 		return
 	}
 	if l.field == "" {
@@ -170,8 +174,11 @@ func (c *converter) groups() []*group {
 	for _, cluster := range c.out.Clusters {
 		for _, queue := range cluster.Queues {
 			if total += queue.Len(); total > maxHTCJobs*maxJobs {
-				c.refuseAt(queue.Position, fmt.Sprintf("expected at most %d jobs in all, found %d", maxHTCJobs*maxJobs, total),
-					"several submit files")
+				c.refuseAt(
+					queue.Position,
+					fmt.Sprintf("expected at most %d jobs in all, found %d", maxHTCJobs*maxJobs, total),
+					"several submit files",
+				)
 				return nil
 			}
 			for i := range queue.Len() {
@@ -194,8 +201,11 @@ func (c *converter) groups() []*group {
 					if len(groups) == maxHTCJobs {
 						c.refuseAt(
 							queue.Position,
-							fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, "+
-								"in more than %d ways", maxHTCJobs),
+							fmt.Sprintf(
+								"the jobs differ in what they request or in other commands than arguments and files, "+
+									"in more than %d ways",
+								maxHTCJobs,
+							),
 							"one value for all jobs, or an expression of the job's attributes",
 						)
 						return nil
@@ -206,7 +216,11 @@ func (c *converter) groups() []*group {
 					groups = append(groups, g)
 				}
 				if len(g.jobs) == maxJobs {
-					c.refuseAt(queue.Position, fmt.Sprintf("an HTCJob of a submit file has at most %d jobs", maxJobs), "several submit files")
+					c.refuseAt(
+						queue.Position,
+						fmt.Sprintf("an HTCJob of a submit file has at most %d jobs", maxJobs),
+						"several submit files",
+					)
 					return nil
 				}
 				g.jobs, g.parts = append(g.jobs, v.job), append(g.parts, p)
@@ -248,7 +262,11 @@ func (c *converter) view(job submitfile.Job, quiet bool) *view {
 // marked is the first job of a queue statement with marks for all values that its jobs differ in.
 func (c *converter) marked(queue *submitfile.Jobs) submitfile.Job {
 	marks := map[string]string{
-		"cluster": c.name, "process": mark("process"), "row": mark("row"), "itemindex": mark("row"), "step": mark("step"),
+		"cluster":   c.name,
+		"process":   mark("process"),
+		"row":       mark("row"),
+		"itemindex": mark("row"),
+		"step":      mark("step"),
 	}
 	for _, name := range queue.Names {
 		marks[strings.ToLower(name)] = mark(name)

@@ -87,7 +87,16 @@ func accepted(t *testing.T, job v1alpha1.HTCJob) {
 	job.Namespace, job.UID = "ns", "u-1"
 	points, err := site.InlineItems(&job)
 	require.NoError(t, err)
-	_, err = site.Site{Program: "/usr/bin/htcd", AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, points)
+	_, err = site.Site{
+		Program:      "/usr/bin/htcd",
+		AllowOptions: allow,
+		AllowSchemes: []string{"https"},
+	}.Render(
+		&job,
+		pool.Pool{},
+		1,
+		points,
+	)
 	require.NoError(t, err)
 }
 
@@ -143,7 +152,11 @@ func TestAFileThatNamesNoImageAsksForOne(t *testing.T) {
 func TestAnImageThatIsNoRegistrysIsAskedFor(t *testing.T) {
 	said, r := lines(t, "container_image = osdf:///barn/hay.sif\nexecutable = p.sh\nqueue\n", convert.Options{}, nil)
 	require.Empty(t, r.HTCJobs)
-	require.Contains(t, said, "job.sub:1: container_image = osdf:///barn/hay.sif\n    asks: htcd fetches images from registries only")
+	require.Contains(
+		t,
+		said,
+		"job.sub:1: container_image = osdf:///barn/hay.sif\n    asks: htcd fetches images from registries only",
+	)
 }
 
 func TestTheRightsOfATokenAreThoseOfTheSecret(t *testing.T) {
@@ -272,8 +285,12 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 }
 
 func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
-	said, r := lines(t, "executable = p.sh\narguments = $(x)\nqueue 2000 x in (a b)\n", convert.Options{Image: "centos"},
-		nil)
+	said, r := lines(
+		t,
+		"executable = p.sh\narguments = $(x)\nqueue 2000 x in (a b)\n",
+		convert.Options{Image: "centos"},
+		nil,
+	)
 	require.False(t, convert.Lost(r.Lines), said)
 	require.Len(t, r.HTCJobs, 1)
 	from := r.HTCJobs[0].Spec.ItemsFrom.ConfigMapKeyRef
@@ -385,7 +402,12 @@ func TestAnotherContentOfAFileIsAnotherHTCJob(t *testing.T) {
 
 func TestTheAttributesThatNeedNoAllowanceAreThoseOfHTCOpts(t *testing.T) {
 	for _, name := range htcopts.Attributes {
-		said, r := lines(t, fmt.Sprintf("executable = p.sh\n+%s = 1\nqueue\n", name), convert.Options{Image: "centos"}, nil)
+		said, r := lines(
+			t,
+			fmt.Sprintf("executable = p.sh\n+%s = 1\nqueue\n", name),
+			convert.Options{Image: "centos"},
+			nil,
+		)
 		require.NotContains(t, said, "allow", name)
 		r.HTCJobs[0].Namespace, r.HTCJobs[0].UID = "ns", "u-1"
 		_, err := site.Site{}.Render(&r.HTCJobs[0], pool.Pool{}, 1, nil)

@@ -212,7 +212,10 @@ func TestADAGOfNoPatternBecomesAListOfItsNodes(t *testing.T) {
 	require.Contains(
 		t,
 		spec.Graph.Edges,
-		v1alpha1.GraphEdge{Parents: []v1alpha1.NodeName{"east-1-0", "east-1-1", "n1"}, Children: []v1alpha1.NodeName{"n3"}},
+		v1alpha1.GraphEdge{
+			Parents:  []v1alpha1.NodeName{"east-1-0", "east-1-1", "n1"},
+			Children: []v1alpha1.NodeName{"n3"},
+		},
 	)
 	checked(t, r)
 }
@@ -236,7 +239,10 @@ func checked(t *testing.T, r Result) *graph.Graph {
 		r.Workflow.Spec,
 		func(string, string) error { return nil },
 		func(from v1alpha1.ItemsFrom) ([]byte, error) {
-			i := slices.IndexFunc(r.ConfigMaps[0], func(m corev1.ConfigMap) bool { return m.Name == from.ConfigMapKeyRef.Name })
+			i := slices.IndexFunc(
+				r.ConfigMaps[0],
+				func(m corev1.ConfigMap) bool { return m.Name == from.ConfigMapKeyRef.Name },
+			)
 			return []byte(r.ConfigMaps[0][i].Data[from.ConfigMapKeyRef.Key]), nil
 		},
 	)
@@ -267,7 +273,11 @@ PARENT a b CHILD c
 	require.Empty(t, lost(r))
 	require.Len(t, r.Workflow.Spec.Steps, 2)
 	both, c := r.Workflow.Spec.Steps[0], r.Workflow.Spec.Steps[1]
-	require.Equal(t, "chmod +x ./look.sh\nexec ./look.sh \"${JOB}\" '\"flour\"' 'it'\\''s' \"$HTC_RETRY\" 2\n", both.Job.Script.Before.Source)
+	require.Equal(
+		t,
+		"chmod +x ./look.sh\nexec ./look.sh \"${JOB}\" '\"flour\"' 'it'\\''s' \"$HTC_RETRY\" 2\n",
+		both.Job.Script.Before.Source,
+	)
 	require.Nil(t, both.Job.Script.After)
 	require.Equal(t, v1alpha1.ItemValue("b"), both.ForEach.Items[1]["JOB"])
 	require.Len(t, both.Job.Inputs, 2)

@@ -81,10 +81,13 @@ func nodeLine(n *dagfile.Node, step string) Line {
 	case n.Kind == dagfile.Subdag && n.Noop:
 		return Line{Verdict: Taken, Words: "its nodes are put in place"}
 	case n.Kind == dagfile.Subdag:
-		return Line{Verdict: Cannot, Words: n.Submit +
-			" is not here, and the steps of a workflow are known when it is applied",
+		return Line{
+			Verdict: Cannot,
+			Words: n.Submit +
+				" is not here, and the steps of a workflow are known when it is applied",
 			Instead: "convert that file when it has been made, as a workflow of its own, or a step with forEach.itemsFrom of " +
-				"a table that a step before writes"}
+				"a table that a step before writes",
+		}
 	case n.Noop:
 		return Line{Verdict: Taken, Words: "nothing runs; what comes after it needs what is before it"}
 	case n.Kind == dagfile.Final && step == "":
@@ -92,8 +95,11 @@ func nodeLine(n *dagfile.Node, step string) Line {
 			"DAG in it", Instead: "a step that needs the others with outcome: Any"}
 	}
 	if n.Kind == dagfile.Final {
-		return Line{Verdict: Taken, Words: step + ": it does not change whether the workflow has succeeded, while DAGMan " +
-			"takes the end of the FINAL node for that of the DAG"}
+		return Line{
+			Verdict: Taken,
+			Words: step + ": it does not change whether the workflow has succeeded, while DAGMan " +
+				"takes the end of the FINAL node for that of the DAG",
+		}
 	}
 	return Line{Verdict: Taken, Words: "step " + step}
 }

@@ -143,7 +143,10 @@ func (l *lister) edges() error {
 		return l.tables(1, []string{"parents", "children"}, rows)
 	}
 	for _, row := range rows {
-		l.graph.Edges = append(l.graph.Edges, v1alpha1.GraphEdge{Parents: nodeNames(row[0]), Children: nodeNames(row[1])})
+		l.graph.Edges = append(
+			l.graph.Edges,
+			v1alpha1.GraphEdge{Parents: nodeNames(row[0]), Children: nodeNames(row[1])},
+		)
 	}
 	return nil
 }
@@ -167,7 +170,11 @@ func (l *lister) tables(kind int, header []string, rows [][]string) error {
 		}
 		from := &v1alpha1.ItemsFrom{}
 		if bytes, err := l.bundles.table(header, rows[:n], &from.ConfigMapKeyRef); err != nil {
-			return fmt.Errorf("a table of its nodes or edges has %d bytes, and there is no room for that: %w", bytes, err)
+			return fmt.Errorf(
+				"a table of its nodes or edges has %d bytes, and there is no room for that: %w",
+				bytes,
+				err,
+			)
 		}
 		l.from[kind] = append(l.from[kind], from)
 		rows = rows[n:]

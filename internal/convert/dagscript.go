@@ -31,8 +31,11 @@ func (s *stepper) scripts(a *assembly) {
 		source, line := s.inJob(a, script, k.post)
 		if source != "" {
 			*k.to = &v1alpha1.ScriptPart{Source: source}
-			line = Line{Verdict: Taken, Words: k.field + " of the step: it runs in the job, on the execute node, with the files " +
-				"of the job alone, and what it prints is in the job's output"}
+			line = Line{
+				Verdict: Taken,
+				Words: k.field + " of the step: it runs in the job, on the execute node, with the files " +
+					"of the job alone, and what it prints is in the job's output",
+			}
 		}
 		for _, n := range s.nodes { // each may have a line of its own
 			s.ran[k.of(n).Place] = line
@@ -49,18 +52,30 @@ func (s *stepper) inJob(a *assembly, script *dagfile.Script, post bool) (string,
 	case script.Deferred:
 		return cannot("what runs in a job is not run again later by itself", "a loop in the script, with a sleep")
 	case len(a.g.jobs) > len(s.nodes):
-		return cannot("the node has several jobs, and DAGMan runs its scripts once for all", "a step of its own before or after")
+		return cannot(
+			"the node has several jobs, and DAGMan runs its scripts once for all",
+			"a step of its own before or after",
+		)
 	case len(s.moves)+len(a.moved) > 0 || !post && slices.ContainsFunc(a.before, movesRE.MatchString):
-		return cannot("the job's files get their names at the beginning of its script", "the beginning or the end of the step's script")
+		return cannot(
+			"the job's files get their names at the beginning of its script",
+			"the beginning or the end of the step's script",
+		)
 	case post && (a.spec.Retries != nil || a.spec.SuccessExitCodes != nil):
-		return cannot("script.after decides about each try of the job, while HTCondor tries it again, or takes it for a success, before "+
-			"DAGMan runs POST", "RETRY of the node in place of max_retries, or no success_exit_code")
+		return cannot(
+			"script.after decides about each try of the job, while HTCondor tries it again, or takes it for a success, before "+
+				"DAGMan runs POST",
+			"RETRY of the node in place of max_retries, or no success_exit_code",
+		)
 	}
 	var words []string
 	for _, word := range script.Words[1:] {
 		told := s.told(a, word, post)
 		if told == "" {
-			return cannot("only DAGMan knows "+word, "$JOB, $RETRY, $MAX_RETRIES, and after the job $RETURN, $SUCCESS and $PRE_SCRIPT_RETURN")
+			return cannot(
+				"only DAGMan knows "+word,
+				"$JOB, $RETRY, $MAX_RETRIES, and after the job $RETURN, $SUCCESS and $PRE_SCRIPT_RETURN",
+			)
 		}
 		words = append(words, told)
 	}
@@ -136,7 +151,11 @@ func (b *dagBuild) script(st dagfile.Statement) Line {
 		case script == nil || script.Place != st.Place || n.Done:
 			continue
 		case n.Kind == dagfile.Subdag || n.Noop:
-			line = Line{Verdict: Cannot, Words: n.Name + " has no job of its own in which it could run", Instead: "a step of its own"}
+			line = Line{
+				Verdict: Cannot,
+				Words:   n.Name + " has no job of its own in which it could run",
+				Instead: "a step of its own",
+			}
 		default:
 			var said bool
 			if line, said = b.ran[st.Place]; !said {

@@ -42,7 +42,11 @@ func (v columns) items(bundles *bundler) (*v1alpha1.ForEach, error) {
 	}
 	each.Items, each.ItemsFrom = nil, &v1alpha1.ItemsFrom{}
 	if n, err := bundles.table(v.names, v.rows, &each.ItemsFrom.ConfigMapKeyRef); err != nil {
-		return nil, fmt.Errorf("the variables of its %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(v.rows), n)
+		return nil, fmt.Errorf(
+			"the variables of its %d jobs have %d bytes, and a ConfigMap holds 1 MiB",
+			len(v.rows),
+			n,
+		)
 	}
 	return each, nil
 }
@@ -108,7 +112,8 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 	return spec, nil
 }
 
-// apart has what is printed land in the directory of its node where the files of other nodes land beside it, and nothing else is said.
+// apart has what is printed land in the directory of its node where the files of other nodes land beside it, and
+// nothing else is said.
 func (w *work) apart(indexed bool) {
 	l := w.Job.Landing
 	if l == nil || l.Directory == "" {
@@ -121,8 +126,8 @@ func (w *work) apart(indexed bool) {
 	l.Stdout, l.Stderr = cmp.Or(l.Stdout, home+"stdout"), cmp.Or(l.Stderr, home+"stderr")
 }
 
-// bounded says of all nodes of a step how many jobs are in the queue at a time, which its submit file says of each. A step has one limit:
-// what a category says of it stands, if that is not more.
+// bounded says of all nodes of a step how many jobs are in the queue at a time, which its submit file says of each. A
+// step has one limit: what a category says of it stands, if that is not more.
 func bounded(flow *dagsteps.Flow, works []*work, t *v1alpha1.Throttle) {
 	for i, s := range flow.Steps {
 		job := &works[i].Job

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// directories adds the directories that all jobs have and that are uploaded as archives. Of the others, the jobs want the
-// files.
+// directories adds the directories that all jobs have and that are uploaded as archives. Of the others, the jobs want
+// the files.
 func (a *assembly) directories() {
 	var all []wanted
 	jobs := map[wanted]int{} // that want it

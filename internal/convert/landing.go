@@ -129,8 +129,8 @@ func (a *assembly) landing() {
 	}
 }
 
-// home is a file in a job's own directory, or of a node nothing: it is there by itself. Where what is printed has no other place, it is
-// not among the files of all jobs.
+// home is a file in a job's own directory, or of a node nothing: it is there by itself. Where what is printed has no
+// other place, it is not among the files of all jobs.
 func (a *assembly) home(file string) string {
 	if a.c.counted == nodes {
 		return ""

@@ -26,7 +26,12 @@ queue x in (a b)
 	require.Equal(t, v1alpha1.Item{"x": "b"}, spec.Items[1])
 	accepted(t, r.HTCJobs[0])
 
-	_, r = lines(t, "executable = p.sh\narguments = {{proc}} {{item.A}}\nqueue\n", convert.Options{Image: "centos"}, nil)
+	_, r = lines(
+		t,
+		"executable = p.sh\narguments = {{proc}} {{item.A}}\nqueue\n",
+		convert.Options{Image: "centos"},
+		nil,
+	)
 	require.Empty(t, r.HTCJobs[0].Spec.Script.Args)
 	require.Contains(t, r.HTCJobs[0].Spec.Script.Source, "exec ./p.sh '{{proc}}' '{{item.A}}'\n")
 }

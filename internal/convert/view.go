@@ -158,7 +158,13 @@ func (v *view) parts() parts {
 	lands := v.lands()
 	v.job = job
 	dir, by := v.value("initialdir")
-	v.say(by, Taken, "files of this machine are found there, and get-output puts files there, below its directory", "", "")
+	v.say(
+		by,
+		Taken,
+		"files of this machine are found there, and get-output puts files there, below its directory",
+		"",
+		"",
+	)
 	lands.dir = v.c.below(dir)
 	p.lands = lands
 	if value, by := v.value("input"); by != nil && value != "/dev/null" {
@@ -340,7 +346,10 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return []wanted{{source: source, target: path.Base(strings.SplitN(source, "?", 2)[0])}}
 	}
 	target := path.Base(source)
-	if clean := path.Clean(source); relative && !path.IsAbs(clean) && clean != ".." && !strings.HasPrefix(clean, "../") {
+	if clean := path.Clean(
+		source,
+	); relative && !path.IsAbs(clean) && clean != ".." &&
+		!strings.HasPrefix(clean, "../") {
 		target = clean
 	} else {
 		relative = false
@@ -348,8 +357,11 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 	at := c.join(dir, source)
 	if c.printed != nil && c.printed(at) {
 		if !quiet {
-			c.say(by, Line{Verdict: Cannot, Words: at + " is what a node before prints, and that is no output of its step",
-				Instead: "a program that writes it into a file, and transfer_output_files with its name"})
+			c.say(
+				by,
+				Line{Verdict: Cannot, Words: at + " is what a node before prints, and that is no output of its step",
+					Instead: "a program that writes it into a file, and transfer_output_files with its name"},
+			)
 		}
 		return nil
 	}

@@ -32,7 +32,10 @@ func TestAClusterIsSentAgainOnlyIfNoneOfItsJobsCanHaveRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := ledger.Run{Cluster: 1, Procs: 2}
 			k := newComparisons([]ledger.Run{run}, unconfirmed, nil)[KeyOf(run)]
-			k.rows, k.asked = map[int]ledger.Proc{0: {Status: ledger.StatusOpen}, 1: {Status: ledger.StatusOpen, Proc: 1}}, 2
+			k.rows, k.asked = map[int]ledger.Proc{
+				0: {Status: ledger.StatusOpen},
+				1: {Status: ledger.StatusOpen, Proc: 1},
+			}, 2
 			k.take(c.other, "condor_q", time.Unix(1001, 0))
 			k.take(unstaged, "condor_history", time.Unix(1001, 0))
 			k.judgeUnstaged()

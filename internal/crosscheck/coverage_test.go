@@ -72,7 +72,8 @@ func TestAPassThatBeganEarlierTakesNothingBack(t *testing.T) {
 
 func TestRunsWithAdsThatCannotBeReadAreRememberedUntilTheyCanBe(t *testing.T) {
 	one, two := RunKey{cluster: 1}, RunKey{cluster: 2}
-	s := Coverage{}.After(Coverage{unread: map[RunKey]bool{one: true}}).After(Coverage{unread: map[RunKey]bool{two: true}})
+	s := Coverage{}.After(Coverage{unread: map[RunKey]bool{one: true}}).
+		After(Coverage{unread: map[RunKey]bool{two: true}})
 	require.Equal(t, map[RunKey]bool{one: true, two: true}, s.unread)
 	require.Equal(t, map[RunKey]bool{two: true}, s.After(Coverage{read: map[RunKey]bool{one: true, two: false}}).unread)
 }

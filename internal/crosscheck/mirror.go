@@ -18,8 +18,8 @@ import (
 // Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So
 // HTCondor itself is asked
 //
-//   - about every run of which the mirror does not show all jobs, or says that their files have never arrived or that an ended one
-//     goes on: that a job is gone, to be sent again or not over is nobody else's word,
+//   - about every run of which the mirror does not show all jobs, or says that their files have never arrived or that
+//     an ended one goes on: that a job is gone, to be sent again or not over is nobody else's word,
 //   - about everything every HeldEvery, which also tells whether the mirror is right,
 //   - whenever the mirror must not be used, or does not answer.
 type Mirror interface {
@@ -63,7 +63,14 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	known := c.mirrors.all[e]
 	if known == nil {
 		known = &mirrored{m, &Checker{
-			Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Kind: c.Kind, Whole: c.Whole, GoesOn: c.GoesOn,
+			Ledger:   c.Ledger,
+			Schedd:   m,
+			As:       c.As,
+			Now:      c.Now,
+			Observer: c.Observer,
+			Kind:     c.Kind,
+			Whole:    c.Whole,
+			GoesOn:   c.GoesOn,
 			absent: func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error {
 				c.started(ctx, id, t)
 				l := &look{Look: Look{History: true}, target: t}

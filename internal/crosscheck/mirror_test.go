@@ -109,7 +109,15 @@ func TestWhateverAMirrorShowsAndHintsTheEndIsHTCondorsWord(t *testing.T) {
 				w.both(func(one *side) error { return one.Crosscheck(t.Context()) })
 			}
 			scheddtest.Course{
-				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 6, Apart: 20, Event: w.event, Tick: w.tick, Pass: pass, Restore: func([]condor.Job) {},
+				Schedd:  w.schedd,
+				Rand:    w.rand,
+				Skew:    &w.skew,
+				Events:  6,
+				Apart:   20,
+				Event:   w.event,
+				Tick:    w.tick,
+				Pass:    pass,
+				Restore: func([]condor.Job) {},
 				Refresh: func() { w.both(func(one *side) error { return one.Refresh(t.Context()) }) },
 			}.Run(30)
 			l.away = true

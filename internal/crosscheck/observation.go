@@ -25,12 +25,13 @@ const (
 
 // Observation is what one source says about one proc.
 type Observation struct {
-	source    string
-	at        time.Time
-	start     bool          // the job says that its script begins; no other field is set
-	wrote     bool          // the job says what its script wrote, and nothing else; only stderr is set
-	stderr    string        // the end of its standard error, as the job tells it
-	absent    bool          // queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
+	source string
+	at     time.Time
+	start  bool   // the job says that its script begins; no other field is set
+	wrote  bool   // the job says what its script wrote, and nothing else; only stderr is set
+	stderr string // the end of its standard error, as the job tells it
+	// queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
+	absent    bool
 	lostAfter time.Duration // how long it must leave no trace to be lost
 	stop      string        // why htcd removes this run's jobs, "" if it does not
 	jobStatus condor.JobStatus
@@ -117,7 +118,14 @@ func Ad(j condor.Job, at time.Time) Observation {
 // Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its
 // run, "" if it does not.
 func Absence(stop string, doubt Doubt, at time.Time) Observation {
-	return Observation{source: FromHTCondor, at: at, absent: true, lostAfter: doubt.After(), stop: stop, evidence: NoTrace}
+	return Observation{
+		source:    FromHTCondor,
+		at:        at,
+		absent:    true,
+		lostAfter: doubt.After(),
+		stop:      stop,
+		evidence:  NoTrace,
+	}
 }
 
 // Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes

@@ -11,7 +11,8 @@ import (
 )
 
 func TestAnAdThatRepeatsWhatIsKnownChangesNothing(t *testing.T) {
-	for _, status := range []condor.JobStatus{condor.Idle, condor.Running, condor.TransferringOutput, condor.Suspended} {
+	for _, status := range []condor.JobStatus{condor.Idle, condor.Running, condor.TransferringOutput,
+		condor.Suspended} {
 		o := Ad(condor.Job{Cluster: 1, Status: status}, time.Now())
 		was := ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(status), Source: FromHTCondor}
 		require.True(t, o.Repeats(status))
@@ -37,7 +38,10 @@ func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
 		HoldReasonCode:    condor.PoolHoldCode,
 		HoldReasonSubCode: condor.PoolHoldSubCode,
 	}
-	is, changed := Ad(held, time.Unix(1000, 0)).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)})
+	is, changed := Ad(
+		held,
+		time.Unix(1000, 0),
+	).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)})
 	require.True(t, changed)
 	require.Equal(t, ReasonPoolSuspended, is.Reason)
 	require.Equal(t, "its HTCPool is suspended (hold code 1/7284)", is.Message)
@@ -53,11 +57,21 @@ func TestAScheddWhoseClockIsAheadStartsNothingAgain(t *testing.T) {
 	ended, changed := Callback(0, at).Apply(ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Running)})
 	require.True(t, changed)
 	running := func(started, clock int64) ledger.Status {
-		job := condor.Job{Cluster: 1, Status: condor.Running, JobStartDate: at.Unix() + started, ServerTime: at.Unix() + clock}
+		job := condor.Job{
+			Cluster:      1,
+			Status:       condor.Running,
+			JobStartDate: at.Unix() + started,
+			ServerTime:   at.Unix() + clock,
+		}
 		is, _ := Ad(job, at.Add(2*time.Second)).Apply(ended)
 		return is.Status
 	}
-	require.Equal(t, ledger.StatusSucceeded, running(55, 62), "it began 5 s before its end, by a clock that is a minute ahead")
+	require.Equal(
+		t,
+		ledger.StatusSucceeded,
+		running(55, 62),
+		"it began 5 s before its end, by a clock that is a minute ahead",
+	)
 	require.Equal(t, ledger.StatusOpen, running(55, 2))
 }
 

@@ -15,7 +15,10 @@ const procsAtOnce = 50_000
 // parts sorts runs by cluster and divides them into parts that one question can cover. A run with more jobs is its own
 // part.
 func parts(runs []ledger.Run) (all [][]ledger.Run) {
-	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	runs = slices.SortedFunc(
+		slices.Values(runs),
+		func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) },
+	)
 	for len(runs) > 0 {
 		n, procs := 1, runs[0].Procs
 		for ; n < len(runs) && procs+runs[n].Procs <= procsAtOnce; n++ {

@@ -43,7 +43,8 @@ type look struct {
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks
 //
 //  1. the queue for jobs that entered their state in the period,
-//  2. the queue for unsettled procs that the first answer did not show, by name: what the ledger says of them depends on time, or is not HTCondor's word,
+//  2. the queue for unsettled procs that the first answer did not show, by name: what the ledger says of them depends
+//     on time, or is not HTCondor's word,
 //  3. the history for jobs that have left the queue since the latest cross-check.
 //
 // Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.

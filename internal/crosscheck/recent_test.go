@@ -103,8 +103,15 @@ func (w *pair) submit() {
 	}
 	for proc := range n {
 		w.schedd.Put(condor.Job{
-			Cluster: run.Cluster, Proc: proc, Tag: condor.Tag{UID: run.UID, Attempt: 1}, Owner: "robot", Status: condor.Idle, LastStatus: condor.Held,
-			QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(), EnteredCurrentStatus: w.clock.Add(-time.Hour).Unix(),
+			Cluster:              run.Cluster,
+			Proc:                 proc,
+			Tag:                  condor.Tag{UID: run.UID, Attempt: 1},
+			Owner:                "robot",
+			Status:               condor.Idle,
+			LastStatus:           condor.Held,
+			QDate:                w.clock.Unix(),
+			StageInFinish:        w.clock.Unix(),
+			EnteredCurrentStatus: w.clock.Add(-time.Hour).Unix(),
 		})
 	}
 	w.both(func(one *side) error {
@@ -242,8 +249,17 @@ func (w *pair) rows(one *side) (rows []string) {
 			}
 			rows = append(
 				rows,
-				fmt.Sprint(cluster, " confirmed ", run.Confirmed, " over ", !run.Ended.IsZero(), " first ", run.Started.Unix(),
-					" unread ", one.unread[KeyOf(run)]),
+				fmt.Sprint(
+					cluster,
+					" confirmed ",
+					run.Confirmed,
+					" over ",
+					!run.Ended.IsZero(),
+					" first ",
+					run.Started.Unix(),
+					" unread ",
+					one.unread[KeyOf(run)],
+				),
 			)
 			for _, p := range procs {
 				code := -1
@@ -291,10 +307,23 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPair(t, seed)
 			scheddtest.Course{
-				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 6, Apart: 20, Event: w.event, Tick: w.tick, Pass: w.pass, Restore: w.schedd.Restore,
+				Schedd:  w.schedd,
+				Rand:    w.rand,
+				Skew:    &w.skew,
+				Events:  6,
+				Apart:   20,
+				Event:   w.event,
+				Tick:    w.tick,
+				Pass:    w.pass,
+				Restore: w.schedd.Restore,
 				Refresh: func() { w.both(func(one *side) error { return one.Refresh(t.Context()) }) },
 			}.Run(passes)
-			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/3, "many passes ask only for what has changed")
+			require.Greater(
+				t,
+				w.schedd.Calls(scheddtest.Changed),
+				passes/3,
+				"many passes ask only for what has changed",
+			)
 		})
 	}
 }

@@ -44,7 +44,8 @@ func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 		return Contradicted, true
 	case r.Is.Reason == ReasonLost:
 		return Vanished, true
-	case r.Is.Reason == condor.ReasonHeldTooLong: // its script may have ended, but a job that is to be held reports nothing
+	// its script may have ended, but a job that is to be held reports nothing
+	case r.Is.Reason == condor.ReasonHeldTooLong:
 		return SilentEnd, true
 	case r.Is.ExitCode != nil && !run.Deferred && run.Stop == "":
 		return LostCallback, true

@@ -20,15 +20,15 @@ const Settling = 10 * time.Second
 //  1. A callback ends an open proc and says nothing about an ended one.
 //  2. HTCondor's report of the end overrules a callback's.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
-//  4. A proc absent twice, with enough time between, is lost, or removed if htcd stops the run; one that a callback ended
-//     stays ended, and HTCondor will say no more about it. Any other answer restarts the count.
+//  4. A proc absent twice, with enough time between, is lost, or removed if htcd stops the run; one that a callback
+//     ended stays ended, and HTCondor will say no more about it. Any other answer restarts the count.
 //  5. A proc that ended in any other way stays ended, unless HTCondor, asked after the row was read, still has the job:
 //     then the row was not HTCondor's word but was edited by somebody.
-//  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What HTCondor shows next
-//     overrules it.
-//  7. What a job tells of its standard error is kept until its next execution, which HTCondor shows by a job that is idle again or was
-//     released. That a job still runs does not clear it: HTCondor shows that for some seconds after the script has ended.
-//     Nor does what HTCondor showed before the job told it.
+//  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What
+//     HTCondor shows next overrules it.
+//  7. What a job tells of its standard error is kept until its next execution, which HTCondor shows by a job that is
+//     idle again or was released. That a job still runs does not clear it: HTCondor shows that for some seconds after
+//     the script has ended. Nor does what HTCondor showed before the job told it.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {

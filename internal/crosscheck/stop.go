@@ -61,7 +61,8 @@ const ReasonStuck = "htcd: never completely spooled"
 // ReasonCancelled is the reason htcd gives for removing the jobs that a user has cancelled one by one.
 const ReasonCancelled = "htcd: cancelled by the annotation htc.cern.ch/cancel-procs"
 
-// UnmadeCancelled is the end of a job that its factory has not made when a user has cancelled it and its run is stopped.
+// UnmadeCancelled is the end of a job that its factory has not made when a user has cancelled it and its run is
+// stopped.
 func UnmadeCancelled(at time.Time) ledger.Proc {
 	return unmade(ReasonRemoved, ReasonCancelled+"; ", at)
 }

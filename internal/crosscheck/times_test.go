@@ -50,7 +50,12 @@ func TestARunHasItsFirstStartAndItsLastEnd(t *testing.T) {
 	third := withTimes(
 		second,
 		observed(
-			condor.Job{Status: condor.Removed, LastStatus: condor.Running, JobStartDate: ago(95), EnteredCurrentStatus: ago(30)},
+			condor.Job{
+				Status:               condor.Removed,
+				LastStatus:           condor.Running,
+				JobStartDate:         ago(95),
+				EnteredCurrentStatus: ago(30),
+			},
 		),
 		at,
 	)

@@ -13,7 +13,14 @@ import (
 func TestTheUsageOfAJobIsNotedAtItsEnd(t *testing.T) {
 	at := time.Unix(5000, 0)
 	code := 0
-	ad := condor.Job{Cluster: 7, Status: condor.Running, JobStartDate: 4000, UserCPU: 10, MemoryUsage: 300, RequestCpus: 1}
+	ad := condor.Job{
+		Cluster:      7,
+		Status:       condor.Running,
+		JobStartDate: 4000,
+		UserCPU:      10,
+		MemoryUsage:  300,
+		RequestCpus:  1,
+	}
 	open := ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(condor.Idle)}
 	running, _ := Ad(ad, at).Apply(open)
 	require.Empty(t, running.Usage, "it would be written at each look")

@@ -56,8 +56,8 @@ func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) D
 }
 
 // Another reports whether a schedd answers with another queue than that to which something had been sent: one that was
-// set up later, or not the one with which it answered then. A schedd that does not say has always had the same queue, and
-// what was sent at an unknown time may have been sent to this one.
+// set up later, or not the one with which it answered then. A schedd that does not say has always had the same queue,
+// and what was sent at an unknown time may have been sent to this one.
 func Another(d schedd.Daemon, sent time.Time) bool {
 	switch born := time.Unix(d.QueueBorn, 0); {
 	case sent.IsZero() || d.QueueBorn == 0:

@@ -35,7 +35,11 @@ func TestWhetherWhatIsMissingIsDoubted(t *testing.T) {
 		"the queue is younger than the job":           {1, 1, schedd.Daemon{Started: now.Unix() - 5000, QueueBorn: now.Unix() - 5000}, "", OtherQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, DoubtOf(ledger.Run{Submitted: sent, Stop: c.stop}, c.daemon, c.open, c.missing, now))
+			require.Equal(
+				t,
+				c.want,
+				DoubtOf(ledger.Run{Submitted: sent, Stop: c.stop}, c.daemon, c.open, c.missing, now),
+			)
 		})
 	}
 }
@@ -55,10 +59,18 @@ func TestAQueueIsAnotherThanThatToWhichSomethingWasSent(t *testing.T) {
 	require.False(t, Another(answers(500, usual), sent))
 	require.True(t, Another(answers(7, usual, older), sent), "an older one has come in its place")
 	require.False(t, Another(answers(500, usual, older, since(500, 1_000_100)), sent), "it is back")
-	require.True(t, Another(answers(500, usual, since(7, 900_001), since(500, 1_000_100)), sent), "it was sent to the older one")
+	require.True(
+		t,
+		Another(answers(500, usual, since(7, 900_001), since(500, 1_000_100)), sent),
+		"it was sent to the older one",
+	)
 	require.False(t, Another(answers(7, since(7, 1_000_050)), sent), "it was there before that was noted")
 	require.True(t, Another(answers(7, since(500, 1_000_050), since(7, 1_000_100)), sent))
-	require.False(t, Another(answers(7, since(1_000_040, 1_000_050), since(7, 1_000_100)), sent), "the first one that is known was not there yet")
+	require.False(
+		t,
+		Another(answers(7, since(1_000_040, 1_000_050), since(7, 1_000_100)), sent),
+		"the first one that is known was not there yet",
+	)
 }
 
 func TestWhatIsThereAgainInTimeIsNotLost(t *testing.T) {

@@ -62,8 +62,9 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 		o.KinitSecretNamespace = o.OwnSpace
 	}
 	config.UserAgent = "htcd/" + o.Version
-	config.QPS = -1                           // the apiserver's own priority and fairness decide
-	config.WarningHandler = rest.NoWarnings{} // it would warn about the finalizer's name, which the first operator chose
+	config.QPS = -1 // the apiserver's own priority and fairness decide
+	// it would warn about the finalizer's name, which the first operator chose
+	config.WarningHandler = rest.NoWarnings{}
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client: %w", err)
@@ -158,8 +159,15 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return err
 	}
 	err = d.counts.Working(metrics.Work{
-		Ledger: watched, Controller: both{controller, loop.workflows}, Pools: loop.poolControl.Loads, Informer: informer, Workflows: loop.workflowInformer, Now: time.Now,
-		LedgerFile: d.o.LedgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
+		Ledger:     watched,
+		Controller: both{controller, loop.workflows},
+		Pools:      loop.poolControl.Loads,
+		Informer:   informer,
+		Workflows:  loop.workflowInformer,
+		Now:        time.Now,
+		LedgerFile: d.o.LedgerFile(),
+		Data:       d.o.Data,
+		KeepFree:   d.o.KeepFree.Value(),
 	})
 	if err != nil {
 		return err
@@ -302,7 +310,10 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 			}
 		}
 		d.health.unready("the ledger cannot be opened: " + err.Error())
-		d.log.Error().Err(err).Str("directory", filepath.Dir(d.o.LedgerFile())).Msg("ledger not available, trying again")
+		d.log.Error().
+			Err(err).
+			Str("directory", filepath.Dir(d.o.LedgerFile())).
+			Msg("ledger not available, trying again")
 		select {
 		case <-ctx.Done():
 			return nil, nil
@@ -337,7 +348,10 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, l *loop) er
 		d.log.Debug().Str("pass", name).Dur("took", time.Since(began)).Msg("pass")
 	}
 	timer := cron.New()
-	if _, err := timer.AddJob(d.o.ReconcileSchedule, cron.FuncJob(func() { pass("crosscheck", l.Crosscheck) })); err != nil {
+	if _, err := timer.AddJob(
+		d.o.ReconcileSchedule,
+		cron.FuncJob(func() { pass("crosscheck", l.Crosscheck) }),
+	); err != nil {
 		return err
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {

@@ -34,7 +34,9 @@ func (d *daemon) newFeeds(condor *schedd.Client) (feeds, error) {
 				log.Info().Msg("the cross-check reads the feed, and runs neither condor_q nor condor_history")
 				return
 			}
-			log.Warn().Str("problem", problem).Msg("the feed is not used; the cross-check runs condor_q and condor_history")
+			log.Warn().
+				Str("problem", problem).
+				Msg("the feed is not used; the cross-check runs condor_q and condor_history")
 		}
 		all[endpoint] = feed.Source{Client: client, Jobs: condor.From(client.Ask), Differs: func(jobs []string) {
 			d.counts.FeedDiffers(endpoint, len(jobs))
@@ -59,8 +61,11 @@ func (o Options) feedClients() (map[schedd.Endpoint]*feed.Client, error) {
 		return nil, fmt.Errorf("--feed-cert: %w", err)
 	}
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: roots,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.GetCertificate(nil) },
+		MinVersion: tls.VersionTLS13,
+		RootCAs:    roots,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return pair.GetCertificate(nil)
+		},
 	}
 	for _, entry := range o.Feeds {
 		name, url, _ := strings.Cut(entry, "=")
@@ -68,7 +73,11 @@ func (o Options) feedClients() (map[schedd.Endpoint]*feed.Client, error) {
 		if !both {
 			collector, scheddName = "", name
 		}
-		all[schedd.Endpoint{Collector: collector, Schedd: scheddName}] = &feed.Client{URL: url, TLS: config, Now: time.Now}
+		all[schedd.Endpoint{Collector: collector, Schedd: scheddName}] = &feed.Client{
+			URL: url,
+			TLS: config,
+			Now: time.Now,
+		}
 	}
 	return all, nil
 }

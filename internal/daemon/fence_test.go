@@ -32,9 +32,13 @@ func TestALeaderThatIsNotSureOfItsLeaseChangesAndRecordsNothing(t *testing.T) {
 			return err
 		},
 		scheddtest.Remove: func() error {
-			return scheddtest.Err(fencedPool.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId =?= 1"}))
+			return scheddtest.Err(
+				fencedPool.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId =?= 1"}),
+			)
 		},
-		scheddtest.Transfer: func() error { return fencedPool.Transfer(t.Context(), schedd.Identity{}, schedd.Procs{}, t.TempDir()) },
+		scheddtest.Transfer: func() error {
+			return fencedPool.Transfer(t.Context(), schedd.Identity{}, schedd.Procs{}, t.TempDir())
+		},
 		scheddtest.Release: func() error {
 			_, err := fencedPool.Change(t.Context(), schedd.Identity{}, schedd.Release{Procs: schedd.Procs{}})
 			return err

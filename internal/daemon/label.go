@@ -37,7 +37,9 @@ func (d *daemon) label(ctx context.Context, leads bool) bool {
 		if err == nil {
 			return true
 		}
-		d.health.unready("the label " + leadsLabel + " of htcd's own pod cannot be set (deploy/base/rbac): " + err.Error())
+		d.health.unready(
+			"the label " + leadsLabel + " of htcd's own pod cannot be set (deploy/base/rbac): " + err.Error(),
+		)
 		d.log.Warn().Err(
 			err,
 		).Str(

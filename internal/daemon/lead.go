@@ -168,8 +168,13 @@ func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
 		if err == nil && lease.Spec.HolderIdentity != nil && lease.Spec.RenewTime != nil {
 			holder, renewed := *lease.Spec.HolderIdentity, lease.Spec.RenewTime.Time
 			if holder != "" && holder != d.o.Identity && !seen.IsZero() && renewed.After(seen) {
-				return fmt.Errorf("%s is at work (it holds the lease %s/%s), and does not answer on %s: run this in its pod",
-					holder, d.o.OwnSpace, d.o.LeaseName, d.o.Socket())
+				return fmt.Errorf(
+					"%s is at work (it holds the lease %s/%s), and does not answer on %s: run this in its pod",
+					holder,
+					d.o.OwnSpace,
+					d.o.LeaseName,
+					d.o.Socket(),
+				)
 			}
 			seen = renewed
 			if tries == silent {

@@ -65,8 +65,10 @@ type loop struct {
 // proofs keeps tickets and tokens until it is closed.
 func (o Options) proofs() *credential.Keeper {
 	return &credential.Keeper{
-		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Realms: o.Realms, Dir: o.TicketDir}),
-		Tokens:  token.New(token.Options{Dir: o.TicketDir}),
+		Tickets: krb.New(
+			krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Realms: o.Realms, Dir: o.TicketDir},
+		),
+		Tokens: token.New(token.Options{Dir: o.TicketDir}),
 	}
 }
 
@@ -102,17 +104,33 @@ func (o Options) Site() (site.Site, error) {
 	}
 	accounts := o.accounts()
 	return site.Site{
-		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
-		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Traces: o.Traces != "", Sender: o.ShipSender, Program: program, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
-		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, WritableRoot: o.WritableRoot, TrustCreator: o.TrustCreator,
+		ImageRegistry:    strings.TrimSuffix(o.ImageRegistry, "/"),
+		Binds:            o.Binds,
+		CallbackURL:      o.CallbackURL,
+		CallbackCA:       authorities,
+		CallbackDeadline: o.CallbackDeadline,
+		CallbackStart:    o.CallbackStart,
+		Traces:           o.Traces != "",
+		Sender:           o.ShipSender,
+		Program:          program,
+		AllowOptions:     o.AllowHTCOpts,
+		Attributes:       o.Attributes,
+		AllowImages:      o.AllowImages,
+		AllowSchemes:     o.AllowSchemes,
+		WritableRoot:     o.WritableRoot,
+		TrustCreator:     o.TrustCreator,
 		Policy: backend.Policy{
 			Collector:   o.Collector,
 			Schedd:      o.Schedd,
 			AllowPools:  o.AllowPools,
 			PoolSecrets: accounts.Named(),
 		},
-		MaxQueue: o.MaxQueue, FactoryAbove: o.FactoryAbove, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
-		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
+		MaxQueue:     o.MaxQueue,
+		FactoryAbove: o.FactoryAbove,
+		MaxOpen:      o.MaxOpen,
+		MaxOutput:    o.MaxOutput.Value() >> 20,
+		MaxInput:     o.MaxInput.Value(),
+		Inputs:       inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
 	}, nil
 }
 
@@ -129,12 +147,17 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	var err error
 	accounts := d.o.accounts()
 	l := &loop{
-		informer:         d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched, v1alpha1.Ours),
-		workflowInformer: d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched, v1alpha1.Ours),
-		secrets:          secrets.NewWatcher(d.core, accounts),
-		jobSecrets:       jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
-		recorder:         broadcaster.NewRecorder(scheme, "htcd"),
-		close:            func() error { defer broadcaster.Shutdown(); return proofs.Close() },
+		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched, v1alpha1.Ours),
+		workflowInformer: d.jobs.NewWorkflowInformer(
+			d.o.Namespace,
+			d.o.Resync,
+			d.counts.WorkflowsWatched,
+			v1alpha1.Ours,
+		),
+		secrets:    secrets.NewWatcher(d.core, accounts),
+		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		recorder:   broadcaster.NewRecorder(scheme, "htcd"),
+		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	if l.pools, err = d.newPools(); err != nil {
 		return nil, errors.Join(err, l.close())
@@ -179,7 +202,12 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		SameLedger: d.sameLedger, Quota: l.quota(),
 	}
 	if d.o.Traces != "" {
-		l.traces = traces.New(d.o.Traces, d.o.Version, d.counts.Traced, d.log.With().Str("component", "traces").Logger())
+		l.traces = traces.New(
+			d.o.Traces,
+			d.o.Version,
+			d.counts.Traced,
+			d.log.With().Str("component", "traces").Logger(),
+		)
 		common.Traced = l.traces.Add
 	}
 	l.controller, err = job.New(job.Options{
@@ -191,9 +219,10 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Secrets: l.secrets,
 		ConfigMaps: inputs.APIConfigMaps{
 			Client: d.core.CoreV1(),
-		}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
-		Log:      d.log.With().Str("component", "kube").Logger(),
-		Observer: d.counts,
+		}, JobSecrets: l.jobSecrets, Uploads: l.uploads, Artifacts: artifact.NewFetcher(site.Inputs.Registries),
+		Registries: artifact.NewPusher(site.Inputs.Registries),
+		Log:        d.log.With().Str("component", "kube").Logger(),
+		Observer:   d.counts,
 	})
 	if err != nil {
 		_ = l.close() // nothing has started

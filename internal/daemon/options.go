@@ -135,13 +135,19 @@ func (o *Options) CheckParts() error {
 		)
 	}
 	if len(o.Feeds) > 0 && (o.FeedCA == "" || o.FeedCert == "" || o.FeedKey == "") {
-		wrong = append(wrong, errors.New("--feed needs --feed-ca, --feed-cert and --feed-key: a feed speaks mutual TLS only"))
+		wrong = append(
+			wrong,
+			errors.New("--feed needs --feed-ca, --feed-cert and --feed-key: a feed speaks mutual TLS only"),
+		)
 	}
 	if o.Schedd != "" && o.ScheddCommand != "" {
 		wrong = append(wrong, errors.New("--schedd and --schedd-command: give one of them"))
 	}
 	if len(o.PoolSecrets) > 0 && !o.NamespaceSecrets {
-		wrong = append(wrong, errors.New("--pool-secrets: Secrets of namespaces are read with --namespace-secrets only"))
+		wrong = append(
+			wrong,
+			errors.New("--pool-secrets: Secrets of namespaces are read with --namespace-secrets only"),
+		)
 	}
 	if o.ShipSender != "" {
 		if info, err := os.Stat(o.ShipSender); err != nil || !info.Mode().IsRegular() {

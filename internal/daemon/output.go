@@ -32,15 +32,28 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 	reader := follow.New(follow.Options{
 		HTCJobs:   apiserver.LookupHTCJobs(d.jobs, l.informer.GetStore(), d.o.Namespace),
 		Workflows: apiserver.LookupHTCWorkflows(d.jobs, l.workflowInformer.GetStore(), d.o.Namespace),
-		Attempt:   workflow.Attempt, Ledger: book, Schedd: l.condor,
+		Attempt:   workflow.Attempt,
+		Ledger:    book,
+		Schedd:    l.condor,
 		Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
 			return l.credentials.Identity(ctx, backend.TargetOf(run))
 		},
-		Store: d.o.store(), Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
-		KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
+		Store:    d.o.store(),
+		Nodes:    d.o.nodeStore(),
+		Dir:      filepath.Join(d.o.Data, "following"),
+		KeepFree: d.o.KeepFree.Value(),
+		Places:   liveReaders,
+		Wait:     d.o.CommandTimeout,
+		Pause:    time.Second,
+		Fresh:    3 * time.Second,
 	})
 	server := aggregate.Server{
-		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log, Source: reader, Shells: d.shells(l, book, reader), Uploads: l.uploads,
+		Certificate: certificate,
+		FrontProxy:  &aggregate.FrontProxy{},
+		Log:         log,
+		Source:      reader,
+		Shells:      d.shells(l, book, reader),
+		Uploads:     l.uploads,
 	}
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return server.FrontProxy.Run(ctx, d.core) })

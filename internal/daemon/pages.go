@@ -11,8 +11,8 @@ import (
 )
 
 // giveBackPages tells the kernel that the pages of this program's file are not needed now. Most were used by the start
-// alone, or in a busier hour, and would stay in memory. Those that are used are mapped again from the file's cache, some
-// hundred times for all of them, within microseconds each. Where that is not possible, they stay.
+// alone, or in a busier hour, and would stay in memory. Those that are used are mapped again from the file's cache,
+// some hundred times for all of them, within microseconds each. Where that is not possible, they stay.
 func giveBackPages() {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {

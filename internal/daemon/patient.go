@@ -31,10 +31,21 @@ func Examine(ctx context.Context, o Options, workflows bool, w io.Writer, format
 func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p := doctor.Patient{
 		Volume: doctor.Volume{
-			Data: o.Data, Ledger: o.LedgerFile(), Further: []string{o.stagingDir(), o.store().Root}, KeepFree: o.KeepFree.Value(),
+			Data:     o.Data,
+			Ledger:   o.LedgerFile(),
+			Further:  []string{o.stagingDir(), o.store().Root},
+			KeepFree: o.KeepFree.Value(),
 		},
 		Condor: schedd.New(o.condor()),
-		BinDir: o.CondorBinDir, Proofs: proofs, Pools: pool.Rules{AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes, PoolSecrets: o.accounts().Named()}, CallbackURL: o.CallbackURL, Now: time.Now,
+		BinDir: o.CondorBinDir,
+		Proofs: proofs,
+		Pools: pool.Rules{
+			AllowOptions: o.AllowHTCOpts,
+			Attributes:   o.Attributes,
+			PoolSecrets:  o.accounts().Named(),
+		},
+		CallbackURL: o.CallbackURL,
+		Now:         time.Now,
 	}
 	_, p.Roots, _ = o.callbackCA() // checked when the options were
 	if o.ownAuthority() {
@@ -47,9 +58,18 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	}
 	p.Config, p.Core = d.config, d.core
 	p.Place = doctor.Place{
-		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
-		Secret: o.KinitSecret, CredentialDir: o.CredentialDir, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: o.accounts().Named(),
-		LogsPods: o.LogsPodImage != "", Kueue: o.Kueue, StandsBy: o.PodName != "",
+		Watched:          o.Namespace,
+		Own:              d.o.OwnSpace,
+		Lease:            o.LeaseName,
+		Elect:            o.LeaderElect,
+		Output:           o.OutputListen != "",
+		Secret:           o.KinitSecret,
+		CredentialDir:    o.CredentialDir,
+		SecretNamespace:  d.o.KinitSecretNamespace,
+		NamespaceSecrets: o.accounts().Named(),
+		LogsPods:         o.LogsPodImage != "",
+		Kueue:            o.Kueue,
+		StandsBy:         o.PodName != "",
 	}
 	return p
 }

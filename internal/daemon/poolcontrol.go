@@ -31,7 +31,11 @@ func (l poolJobs) CheckSoon(run ledger.Run) {
 func (d *daemon) newPoolControl(l *loop, common reconciler.Common) (*poolcontrol.Controller, error) {
 	rules := l.controller.Site.PoolRules()
 	control, err := poolcontrol.New(poolcontrol.Options{
-		Common: common, Informer: l.pools.informer, Objects: apiserver.HTCPools(d.jobs, d.counts.StatusWritten), Jobs: poolJobs{l}, Schedds: l.asked.Answering,
+		Common:    common,
+		Informer:  l.pools.informer,
+		Objects:   apiserver.HTCPools(d.jobs, d.counts.StatusWritten),
+		Jobs:      poolJobs{l},
+		Schedds:   l.asked.Answering,
 		Collector: d.o.Collector,
 		Check:     func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
 		Log:       d.log.With().Str("component", "pools").Logger(),

@@ -34,8 +34,8 @@ func Run(ctx context.Context, o Options, log zerolog.Logger) error {
 // not that of a setting, which would begin with HTCD_.
 const leaseLost = "LEASE_OF_HTCD_LOST"
 
-// reap collects the commands that were killed when this process replaced another; until then they are zombies. A process
-// that was started otherwise has no children yet.
+// reap collects the commands that were killed when this process replaced another; until then they are zombies. A
+// process that was started otherwise has no children yet.
 func reap() {
 	for {
 		if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 || err != nil {

@@ -20,7 +20,10 @@ const sealAnnotation = "htc.cern.ch/ledger"
 
 // sealOf describes a closed ledger's file; empty: there is none, or it was not closed.
 func sealOf(path string) string {
-	if log, err := os.Stat(path + "-wal"); err == nil && log.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if log, err := os.Stat(
+		path + "-wal",
+	); err == nil && log.Size() > 0 ||
+		err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	file, err := os.Stat(path)

@@ -51,14 +51,24 @@ func (d *daemon) newWorkflows(l *loop, common reconciler.Common) (err error) {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
 	l.workflows, err = workflow.New(workflow.Options{
-		Common: common, Output: d.o.nodeStore(),
-		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows(d.jobs, d.counts.StatusWritten),
-		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
-		Schedd: l.asked.Answering, Keeper: l.controller.Keeper(),
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
-		JobSecrets: l.jobSecrets, Uploads: l.uploads, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(common.Site.Inputs.Registries), Registries: artifact.NewPusher(common.Site.Inputs.Registries), Ephemeral: ephemeral,
-		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
-		Log: d.log.With().Str("component", "workflow").Logger(),
+		Common:        common,
+		Output:        d.o.nodeStore(),
+		Informer:      l.workflowInformer,
+		Objects:       apiserver.HTCWorkflows(d.jobs, d.counts.StatusWritten),
+		Events:        apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
+		Schedd:        l.asked.Answering,
+		Keeper:        l.controller.Keeper(),
+		ConfigMaps:    inputs.APIConfigMaps{Client: d.core.CoreV1()},
+		JobSecrets:    l.jobSecrets,
+		Uploads:       l.uploads,
+		Jobs:          l.controller.InputJobs(),
+		JobOutput:     d.o.store(),
+		Artifacts:     artifact.NewFetcher(common.Site.Inputs.Registries),
+		Registries:    artifact.NewPusher(common.Site.Inputs.Registries),
+		Ephemeral:     ephemeral,
+		Observer:      d.counts,
+		SecretTouched: l.controller.SecretTouched,
+		Log:           d.log.With().Str("component", "workflow").Logger(),
 	})
 	return err
 }

@@ -133,7 +133,8 @@ func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
 		return condor.Refusal("path %q: expected the same for all jobs beside proc All", ref.Path)
 	}
 	if p := ref.Proc; p != nil &&
-		(p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
+		(p.Type == intstr.Int && p.IntVal < 0 ||
+			p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
 		return condor.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
 	}
 	return nil

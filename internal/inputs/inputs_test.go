@@ -98,7 +98,11 @@ func (w *world) ended(name string, contents ...string) *v1alpha1.HTCJob {
 	w.jobs[name] = &v1alpha1.HTCJob{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1},
 		Status: v1alpha1.HTCJobStatus{
-			Phase: v1alpha1.PhaseSucceeded, Succeeded: int32(len(contents)), Attempt: 2, ClusterID: 7, ObservedGeneration: 1,
+			Phase:              v1alpha1.PhaseSucceeded,
+			Succeeded:          int32(len(contents)),
+			Attempt:            2,
+			ClusterID:          7,
+			ObservedGeneration: 1,
 			Conditions: []metav1.Condition{
 				{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, Reason: "Fetched"},
 			},
@@ -178,8 +182,15 @@ func TestInputsOfEveryKind(t *testing.T) {
 	digest, err := ready.Stage(dir)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{
-		"shared/a": "644 hello", "shared/b": "644 \xff", "shared/pass": "600 1234", "0/same": "644 zero", "1/same": "644 one",
-		"shared/all/0": "644 zero", "shared/all/1": "644 one", "shared/number": "644 one", "shared/single": "644 only",
+		"shared/a":      "644 hello",
+		"shared/b":      "644 \xff",
+		"shared/pass":   "600 1234",
+		"0/same":        "644 zero",
+		"1/same":        "644 one",
+		"shared/all/0":  "644 zero",
+		"shared/all/1":  "644 one",
+		"shared/number": "644 one",
+		"shared/single": "644 only",
 	}, staged(t, dir))
 	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, digest)
 
@@ -282,7 +293,12 @@ func TestNoMoreFilesAreGatheredThanAnHTCJobMayBring(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.Equal(t, condor.Refused, condor.KindOf(err))
 	require.ErrorContains(t, err, "spec.inputs: they are more than the 500000 files that one HTCJob may bring")
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<30), "of ten million files it would be ten times that")
+	require.Less(
+		t,
+		after.TotalAlloc-before.TotalAlloc,
+		uint64(2<<30),
+		"of ten million files it would be ten times that",
+	)
 }
 
 func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {

@@ -234,7 +234,8 @@ func ready(in v1alpha1.Input, s Source, queue int) error {
 		return waiting(ReasonHTCJobNotFound, "%s: %s", in.Name, s.Why)
 	case s.Stand == Unfinished:
 		return &Waiting{Reason: ReasonHTCJobNotEnded, Message: in.Name + ": " + s.Why, Usual: true}
-	case s.Stand == Broken && !in.Optional: // as it may run again: whether this one comes before or after that makes no difference
+	// as it may run again: whether this one comes before or after that makes no difference
+	case s.Stand == Broken && !in.Optional:
 		return waiting(
 			ReasonHTCJobFailed,
 			"%s: %s; mend that one and run it again, with the annotation %s, or set optional",

@@ -193,7 +193,11 @@ func TestReadsGoOnWhileAWriteIsBeingPut(t *testing.T) {
 		require.NoError(t, tx.InsertProcs(r, r.Procs))
 		require.Equal(t, []string{"a"}, uids(t, l), "a read sees what is committed")
 		var n int
-		require.NoError(t, shell(t, path).QueryRow(`SELECT count(*) FROM runs`).Scan(&n), "and so does the sqlite3 shell")
+		require.NoError(
+			t,
+			shell(t, path).QueryRow(`SELECT count(*) FROM runs`).Scan(&n),
+			"and so does the sqlite3 shell",
+		)
 		require.Equal(t, 1, n)
 		return nil
 	}))
@@ -221,7 +225,10 @@ func TestManyWritersReadersAndASecondProcess(t *testing.T) {
 				if err := to.Write(context.Background(), insertRun(fmt.Sprintf("%d-%d", i, j))); err != nil {
 					t.Errorf("write: %v", err)
 				}
-				if err := to.Read(context.Background(), func(tx *Tx) error { _, err := tx.Runs(RunFilter{Unconfirmed: true}); return err }); err != nil {
+				if err := to.Read(
+					context.Background(),
+					func(tx *Tx) error { _, err := tx.Runs(RunFilter{Unconfirmed: true}); return err },
+				); err != nil {
 					t.Errorf("read: %v", err)
 				}
 			}

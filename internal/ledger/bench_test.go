@@ -140,7 +140,11 @@ func BenchmarkMillion(b *testing.B) {
 	b.Run("DeleteRuns", func(b *testing.B) {
 		i := 0
 		for b.Loop() {
-			mustWrite(b, l, func(tx *Tx) error { return tx.DeleteRuns(fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012d", i)) })
+			mustWrite(
+				b,
+				l,
+				func(tx *Tx) error { return tx.DeleteRuns(fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012d", i)) },
+			)
 			i++
 		}
 	})

@@ -73,13 +73,19 @@ func TestNodesAreCarriedOver(t *testing.T) {
 	})
 	require.ErrorIs(
 		t,
-		l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) }),
+		l.Write(
+			t.Context(),
+			func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) },
+		),
 		ErrNotFound,
 		"it has failed",
 	)
 	require.ErrorIs(
 		t,
-		l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 7, Node: 0}}) }),
+		l.Write(
+			t.Context(),
+			func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 7, Node: 0}}) },
+		),
 		ErrNotFound,
 	)
 }
@@ -101,7 +107,13 @@ func TestWhatHasBeenPushedOfCarriedNodesIsNotPushedAgain(t *testing.T) {
 				tx.SetWritten(
 					"u1",
 					1,
-					Written{Destination: Destination{Number: step}, Proc: node, Size: 7, Digest: "sha256:7", Push: Pushed},
+					Written{
+						Destination: Destination{Number: step},
+						Proc:        node,
+						Size:        7,
+						Digest:      "sha256:7",
+						Push:        Pushed,
+					},
 				),
 			)
 		}

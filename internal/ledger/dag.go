@@ -20,7 +20,8 @@ func (tx *Tx) Settled(uid string, attempt int) (settled bool, err error) {
 	defer wrap(&err, "whether run %s attempt %d is settled", uid, attempt)
 	err = tx.queryRow(`SELECT NOT EXISTS (SELECT 1 FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0)
 		AND NOT EXISTS (SELECT 1 FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0)`,
-		uid, attempt, uid, attempt).Scan(&settled)
+		uid, attempt, uid, attempt).
+		Scan(&settled)
 	return settled, err
 }
 
@@ -42,11 +43,17 @@ func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, er
 // EndFirstWaiting gives a verdict on the first waiting node of each sequence that has not failed, limited in number. It
 // returns how many these were. Nodes of all sequences are one more sequence, which has failed if any other has.
 func (tx *Tx) EndFirstWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
-	return tx.end(uid, attempt, v, limit, `SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0
+	return tx.end(
+		uid,
+		attempt,
+		v,
+		limit,
+		`SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0
 		AND NOT EXISTS (SELECT 1 FROM sequences s WHERE s.run = p.run AND s.sequence = p.sequence AND s.failed > 0)
 		AND (p.sequence >= 0 OR NOT EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = p.run AND t.status > 4 AND t.n > 0)
 			AND NOT EXISTS (SELECT 1 FROM nodes q WHERE q.run = p.run AND q.status = 1 AND q.cluster = 0 AND q.sequence >= 0))
-		GROUP BY p.sequence LIMIT ?`)
+		GROUP BY p.sequence LIMIT ?`,
+	)
 }
 
 // end gives a verdict on the nodes of a DAG that a query of its run and a limit chooses.
@@ -54,7 +61,17 @@ func (tx *Tx) end(uid string, attempt int, v Verdict, limit int, nodes string) (
 	defer wrap(&err, "end waiting nodes of run %s attempt %d", uid, attempt)
 	ended, err := tx.exec(
 		`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN (`+nodes+`)`,
-		int(v.Status), v.Reason, v.Message, v.Source, millis(v.At), uid, attempt, uid, attempt, limit)
+		int(v.Status),
+		v.Reason,
+		v.Message,
+		v.Source,
+		millis(v.At),
+		uid,
+		attempt,
+		uid,
+		attempt,
+		limit,
+	)
 	return int(ended), err
 }
 

@@ -90,7 +90,12 @@ func TestADAGIsSettledWhenHTCondorHasConfirmedAllOfIt(t *testing.T) {
 	set(
 		t,
 		l,
-		map[int]func(*Node){0: end, 1: end, 2: end, 3: func(n *Node) { n.Status, n.Source = StatusFutile, "crosscheck" }},
+		map[int]func(*Node){
+			0: end,
+			1: end,
+			2: end,
+			3: func(n *Node) { n.Status, n.Source = StatusFutile, "crosscheck" },
+		},
 	)
 	require.False(t, settled(), "only callbacks have said so")
 	confirm := func(n *Node) { n.Source = "crosscheck" }
@@ -106,7 +111,13 @@ func TestWhatNoJobWasSeenOfEndsWithItsDAG(t *testing.T) {
 	set(
 		t,
 		l,
-		map[int]func(*Node){0: done, 1: done, 2: done, 3: func(n *Node) { n.Cluster, n.Status = 103, StatusFailed }, 6: done},
+		map[int]func(*Node){
+			0: done,
+			1: done,
+			2: done,
+			3: func(n *Node) { n.Cluster, n.Status = 103, StatusFailed },
+			6: done,
+		},
 	)
 	lost := Verdict{Status: StatusFailed, Reason: "Lost", Message: "why", Source: "crosscheck", At: noon}
 	futile := Verdict{Status: StatusFutile, Reason: "Futile", Source: "crosscheck", At: noon}

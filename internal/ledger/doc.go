@@ -7,8 +7,8 @@
 // htcjobs has one row per proc, except for those that a factory has not made, and is public: sites read it with the
 // sqlite3 shell. Its first four columns (htcjobName, jobId, status, tempDir) mean what they meant to the first operator
 // of this kind, whose files are continued: its rows, and its fifth column, stay as they are; they have no run, so
-// nothing here ever finds or changes them. runs has one row per run, an HTCJob's UID and an attempt, and gives the procs
-// their namespace:
+// nothing here ever finds or changes them. runs has one row per run, an HTCJob's UID and an attempt, and gives the
+// procs their namespace:
 //
 //	SELECT namespace, jobId, status FROM htcjobs JOIN runs ON runs.id = htcjobs.run
 //

@@ -27,8 +27,13 @@ func (tx *Tx) DropDAGs(uid string, before, attempts int) (err error) {
 	if err != nil || open {
 		return err
 	}
-	if _, err := tx.exec(`UPDATE runs SET earlier = ? + (SELECT earlier FROM runs WHERE uid = ? ORDER BY attempt LIMIT 1) WHERE uid = ? AND attempt = ?`,
-		attempts, uid, uid, before); err != nil {
+	if _, err := tx.exec(
+		`UPDATE runs SET earlier = ? + (SELECT earlier FROM runs WHERE uid = ? ORDER BY attempt LIMIT 1) WHERE uid = ? AND attempt = ?`,
+		attempts,
+		uid,
+		uid,
+		before,
+	); err != nil {
 		return err
 	}
 	_, err = tx.exec(`DELETE FROM runs WHERE uid = ? AND attempt < ?`, uid, before)

@@ -66,9 +66,29 @@ func (tx *Tx) History(f PastFilter) (all []Past, err error) {
 	}
 	return list(tx, into(func(p *Past) []any {
 		return []any{
-			&p.Kind, &p.Namespace, &p.Name, &p.UID, &p.Attempt, &p.Account, &p.Pool, &p.Schedd, &p.Cluster, &p.State, &p.Reason,
-			(*moment)(&p.Created), (*moment)(&p.Submitted), (*moment)(&p.Started), (*moment)(&p.Finished), (*moment)(&p.Ended),
-			&p.Usage, (*moment)(&p.Gone), &p.Jobs, &p.Succeeded, &p.Failed,
+			&p.Kind,
+			&p.Namespace,
+			&p.Name,
+			&p.UID,
+			&p.Attempt,
+			&p.Account,
+			&p.Pool,
+			&p.Schedd,
+			&p.Cluster,
+			&p.State,
+			&p.Reason,
+			(*moment)(
+				&p.Created,
+			),
+			(*moment)(&p.Submitted),
+			(*moment)(&p.Started),
+			(*moment)(&p.Finished),
+			(*moment)(&p.Ended),
+			&p.Usage,
+			(*moment)(&p.Gone),
+			&p.Jobs,
+			&p.Succeeded,
+			&p.Failed,
 		}
 	}), part("attempts")+` UNION ALL `+part("history")+` ORDER BY created DESC, uid DESC, attempt DESC LIMIT ?`,
 		append(append(args, args...), limit)...)

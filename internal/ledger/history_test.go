@@ -46,9 +46,25 @@ func TestWhatIsSaidOfAnAttemptOutlivesItsRows(t *testing.T) {
 		return nil
 	})
 	want := Past{
-		Namespace: "physics", Name: "zero", UID: "u1", Attempt: 1, Account: "alice", Pool: "big", Schedd: "schedd.example", Cluster: 100,
-		State: Submitted, Reason: "Sent", Created: noon, Submitted: noon.Add(time.Second), Started: run.Started, Finished: run.Finished,
-		Ended: run.Ended, Usage: "{}", Jobs: 3, Succeeded: 1, Failed: 1,
+		Namespace: "physics",
+		Name:      "zero",
+		UID:       "u1",
+		Attempt:   1,
+		Account:   "alice",
+		Pool:      "big",
+		Schedd:    "schedd.example",
+		Cluster:   100,
+		State:     Submitted,
+		Reason:    "Sent",
+		Created:   noon,
+		Submitted: noon.Add(time.Second),
+		Started:   run.Started,
+		Finished:  run.Finished,
+		Ended:     run.Ended,
+		Usage:     "{}",
+		Jobs:      3,
+		Succeeded: 1,
+		Failed:    1,
 	}
 	require.Equal(t, []Past{want}, past(t, l, PastFilter{}))
 	mustWrite(t, l, func(tx *Tx) error { return tx.DeleteRuns("u1") })

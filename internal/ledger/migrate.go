@@ -14,8 +14,8 @@ import (
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// migrate brings the tables up to date, in one transaction. The count is read under the write lock, because another htcd
-// may be doing the same; taking that lock also shows at once whether the file can be written at all.
+// migrate brings the tables up to date, in one transaction. The count is read under the write lock, because another
+// htcd may be doing the same; taking that lock also shows at once whether the file can be written at all.
 func migrate(ctx context.Context, c *conn) error {
 	names, err := fs.Glob(migrations, "migration/*.sql")
 	if err != nil {

@@ -15,7 +15,13 @@ func TestMigrationsAreNumberedInTheOrderInWhichTheyCame(t *testing.T) {
 	names, err := fs.Glob(migrations, "migration/*.sql")
 	require.NoError(t, err)
 	for i, name := range names {
-		require.Regexp(t, fmt.Sprintf(`^migration/%04d_[a-z_]+\.sql$`, i+1), name, "the next number is %04d", len(names))
+		require.Regexp(
+			t,
+			fmt.Sprintf(`^migration/%04d_[a-z_]+\.sql$`, i+1),
+			name,
+			"the next number is %04d",
+			len(names),
+		)
 	}
 }
 

@@ -161,8 +161,13 @@ func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) (err error) {
 	}
 	for _, s := range steps {
 		if s.MayFail > 0 {
-			if _, err := tx.exec(`INSERT INTO tolerated (run, sequence, step, most) SELECT DISTINCT run, sequence, step, ? FROM nodes
-				WHERE run = ? AND step = ? AND sequence >= 0`, s.MayFail, id, s.Number); err != nil {
+			if _, err := tx.exec(
+				`INSERT INTO tolerated (run, sequence, step, most) SELECT DISTINCT run, sequence, step, ? FROM nodes
+				WHERE run = ? AND step = ? AND sequence >= 0`,
+				s.MayFail,
+				id,
+				s.Number,
+			); err != nil {
 				return err
 			}
 		}
@@ -209,7 +214,11 @@ func (tx *Tx) Node(uid string, attempt, number int) (n Node, err error) {
 func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) (nodes []Node, err error) {
 	defer wrap(&err, "nodes of run %s attempt %d", uid, attempt)
 	where, args := f.where([]any{uid, attempt})
-	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p `+f.index()+joinStep+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
+	return list(
+		tx,
+		scanNode,
+		`SELECT `+nodeColumns+` FROM runs r JOIN nodes p `+f.index()+joinStep+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`,
+		args...)
 }
 
 // index names that which serves the filter. SQLite would read all nodes by their numbers.

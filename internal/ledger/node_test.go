@@ -82,7 +82,8 @@ func TestANodeComesBackAsItWent(t *testing.T) {
 		return err
 	})
 	exit, signal := 3, 9
-	want.Cluster, want.Claimed, want.Status, want.JobStatus, want.ExitCode, want.Signal = 95, true, StatusFailed, 4, &exit, &signal
+	want.Cluster, want.Claimed, want.Status, want.JobStatus, want.ExitCode, want.Signal =
+		95, true, StatusFailed, 4, &exit, &signal
 	want.Reason, want.Message, want.Source, want.Absent, want.Stderr = "ExitCode", "exit code 3", "callback", 2, "oops"
 	want.Changed, want.Checked = noon.Add(time.Hour), noon.Add(2*time.Hour)
 	mustWrite(t, l, func(tx *Tx) error {
@@ -212,7 +213,10 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 		steps, err := tx.NodeCounts("u1", 1)
 		require.NoError(t, err)
 		require.Equal(t, []StepCounts{
-			{Step{0, "generate", false, "", 0}, NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}}},
+			{
+				Step{0, "generate", false, "", 0},
+				NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}},
+			},
 			{Step{1, "simulate", true, "", 0}, NodeCounts{Counts: Counts{Active: 5, Succeeded: 2, Idle: 1}, Futile: 1}},
 			{Step{2, "plot", false, "", 0}, NodeCounts{Counts: Counts{Active: 1}}},
 		}, steps)
@@ -241,7 +245,10 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 	set(
 		t,
 		l,
-		map[int]func(*Node){3: func(n *Node) { n.Status = StatusSucceeded }, 4: func(n *Node) { n.Status = StatusOpen }},
+		map[int]func(*Node){
+			3: func(n *Node) { n.Status = StatusSucceeded },
+			4: func(n *Node) { n.Status = StatusOpen },
+		},
 	)
 	mustRead(t, l, func(tx *Tx) error {
 		sequences, err := tx.SequenceCounts("u1", 1)
@@ -273,12 +280,14 @@ func TestTriggersCountNodesAsACountOfAllDoes(t *testing.T) {
 		var diff int
 		require.NoError(
 			t,
-			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+kept+`) EXCEPT SELECT * FROM (`+counted+`))`).Scan(&diff),
+			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+kept+`) EXCEPT SELECT * FROM (`+counted+`))`).
+				Scan(&diff),
 		)
 		require.Zero(t, diff, kept)
 		require.NoError(
 			t,
-			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+counted+`) EXCEPT SELECT * FROM (`+kept+`))`).Scan(&diff),
+			db.QueryRow(`SELECT count(*) FROM (SELECT * FROM (`+counted+`) EXCEPT SELECT * FROM (`+kept+`))`).
+				Scan(&diff),
 		)
 		require.Zero(t, diff, counted)
 	}

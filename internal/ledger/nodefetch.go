@@ -8,8 +8,15 @@ import (
 // was not fetched.
 func (tx *Tx) NodesToFetch(uid string, attempt, limit int) (nodes []Node, err error) {
 	defer wrap(&err, "nodes of run %s attempt %d to fetch", uid, attempt)
-	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p INDEXED BY nodes_unfetched`+joinStep+`WHERE r.uid = ? AND r.attempt = ?
-		AND p.fetched = 0 AND p.cluster > 0 AND p.status <> 1 AND p.source <> 'callback' ORDER BY p.node LIMIT ? + 0`, uid, attempt, limit)
+	return list(
+		tx,
+		scanNode,
+		`SELECT `+nodeColumns+` FROM runs r JOIN nodes p INDEXED BY nodes_unfetched`+joinStep+`WHERE r.uid = ? AND r.attempt = ?
+		AND p.fetched = 0 AND p.cluster > 0 AND p.status <> 1 AND p.source <> 'callback' ORDER BY p.node LIMIT ? + 0`,
+		uid,
+		attempt,
+		limit,
+	)
 }
 
 // NodesFetched records that the output of some nodes is here, and that what those of them brought back that have
@@ -45,6 +52,7 @@ func (tx *Tx) AllNodesFetched(uid string, attempt int) (err error) {
 // SomeFetched reports whether the output of any node that ran in a DAG was fetched alone, or that of all.
 func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
 	defer wrap(&err, "whether nodes of run %s attempt %d were fetched", uid, attempt)
-	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0 AND source <> '`+SourceCarried+`')`, uid, attempt).Scan(&some)
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0 AND source <> '`+SourceCarried+`')`, uid, attempt).
+		Scan(&some)
 	return some, err
 }

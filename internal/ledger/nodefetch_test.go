@@ -50,7 +50,11 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 	require.Equal(t, []int{2}, numbersOf(fetchable()))
 	require.Equal(t, PushCounts{Any: true, Unpushed: 1}, pushes(), "of the one that has succeeded and is here")
 	mustWrite(t, l, func(tx *Tx) error {
-		return tx.SetWritten("u1", 1, Written{Destination: Destination{Number: of(0).Step}, Digest: "sha256:1", Push: Pushed})
+		return tx.SetWritten(
+			"u1",
+			1,
+			Written{Destination: Destination{Number: of(0).Step}, Digest: "sha256:1", Push: Pushed},
+		)
 	})
 	require.Equal(t, IsFetched, of(0).Fetched)
 	require.Equal(t, NotFetched, of(2).Fetched)

@@ -5,7 +5,11 @@ import (
 )
 
 // UnchangedNodes is Unchanged for the nodes of a DAG.
-func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(number, cluster, jobStatus int)) (err error) {
+func (tx *Tx) UnchangedNodes(
+	uid string,
+	attempt, from, limit int,
+	fn func(number, cluster, jobStatus int),
+) (err error) {
 	defer wrap(&err, "unchanged nodes of run %s attempt %d", uid, attempt)
 	return tx.query(func(row scanner) error {
 		var number, cluster, jobStatus int
@@ -77,6 +81,7 @@ func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (nex
 // KeptStderrs counts the nodes of a DAG with an end of a standard error.
 func (tx *Tx) KeptStderrs(uid string, attempt int) (n int, err error) {
 	defer wrap(&err, "count standard errors of run %s attempt %d", uid, attempt)
-	err = tx.queryRow(`SELECT count(*) FROM nodes INDEXED BY nodes_stderr WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).Scan(&n)
+	err = tx.queryRow(`SELECT count(*) FROM nodes INDEXED BY nodes_stderr WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).
+		Scan(&n)
 	return n, err
 }

@@ -21,7 +21,12 @@ const selectNodePush = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.si
 // NextNodePush is NextPush for a DAG. It returns the node, too.
 func (tx *Tx) NextNodePush(uid string, attempt, from int) (Written, Node, error) {
 	w, err := scanWritten(
-		tx.queryRow(selectNodePush+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from),
+		tx.queryRow(
+			selectNodePush+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`,
+			uid,
+			attempt,
+			from,
+		),
 	)
 	if err != nil {
 		return Written{}, Node{}, fmt.Errorf("next push of DAG %s attempt %d: %w", uid, attempt, err)
@@ -42,7 +47,18 @@ type PushedNode struct {
 func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) (all []PushedNode, err error) {
 	defer wrap(&err, "artifacts of run %s attempt %d", uid, attempt)
 	return list(tx, into(func(p *PushedNode) []any {
-		return []any{&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.Label, &p.StepName}
+		return []any{
+			&p.Number,
+			&p.Artifact,
+			&p.Proc,
+			&p.Digest,
+			&p.Push,
+			&p.Step,
+			&p.Sequence,
+			&p.Item,
+			&p.Label,
+			&p.StepName,
+		}
 	}), `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, n.name, s.name
 		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number
 		JOIN nodes n ON n.run = w.run AND n.node = w.proc JOIN steps s ON s.run = n.run AND s.step = n.step
@@ -52,5 +68,9 @@ func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) (all []PushedNod
 // UnpushedDAGs returns the DAGs with outputs that are to be pushed.
 func (tx *Tx) UnpushedDAGs() (runs []Run, err error) {
 	defer wrap(&err, "DAGs with outputs to be pushed")
-	return list(tx, scanRun, `SELECT `+runColumns+` FROM runs WHERE kind = 'workflow' AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
+	return list(
+		tx,
+		scanRun,
+		`SELECT `+runColumns+` FROM runs WHERE kind = 'workflow' AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`,
+	)
 }

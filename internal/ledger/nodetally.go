@@ -12,7 +12,8 @@ func (c NodeCounts) Total() int { return c.Active + c.Succeeded + c.Failed + c.F
 
 // Plus adds those of another DAG.
 func (c NodeCounts) Plus(d NodeCounts) NodeCounts {
-	c.Active, c.Succeeded, c.Failed, c.Futile = c.Active+d.Active, c.Succeeded+d.Succeeded, c.Failed+d.Failed, c.Futile+d.Futile
+	c.Active, c.Succeeded, c.Failed, c.Futile =
+		c.Active+d.Active, c.Succeeded+d.Succeeded, c.Failed+d.Failed, c.Futile+d.Futile
 	c.Idle, c.Running, c.Held = c.Idle+d.Idle, c.Running+d.Running, c.Held+d.Held
 	return c
 }
@@ -124,6 +125,14 @@ func (tx *Tx) UnconfirmedSequences(uid string, attempt int) (n int, err error) {
 // number on and limited in number, in their order.
 func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) (all []int, err error) {
 	defer wrap(&err, "sequences of run %s attempt %d", uid, attempt)
-	return list(tx, one[int], `SELECT sequence FROM sequences WHERE run = `+runID+` AND sequence >= ? AND status = ? ORDER BY sequence LIMIT ?`,
-		uid, attempt, from, int(status), limit)
+	return list(
+		tx,
+		one[int],
+		`SELECT sequence FROM sequences WHERE run = `+runID+` AND sequence >= ? AND status = ? ORDER BY sequence LIMIT ?`,
+		uid,
+		attempt,
+		from,
+		int(status),
+		limit,
+	)
 }

@@ -21,7 +21,8 @@ func TestOutputIsCounted(t *testing.T) {
 		require.Empty(t, runs)
 		for i, p := range []Proc{
 			{Status: StatusSucceeded, JobStatus: completed}, {Status: StatusFailed, JobStatus: completed, Fetched: IsFetched, Stderr: "no such file"},
-			{Status: StatusFailed, JobStatus: completed, Fetched: GivenUp}, {Status: StatusFailed, JobStatus: removed}, {Status: StatusOpen},
+			{Status: StatusFailed, JobStatus: completed, Fetched: GivenUp}, {Status: StatusFailed, JobStatus: removed},
+			{Status: StatusOpen},
 			{Status: StatusFailed, JobStatus: completed, Fetched: Incomplete, Stderr: "(it lacks a)"},
 		} {
 			for _, r := range []Run{run, older} {
@@ -34,7 +35,11 @@ func TestOutputIsCounted(t *testing.T) {
 	mustRead(t, l, func(tx *Tx) error {
 		counts, err := tx.Output(run.UID, run.Attempt)
 		require.NoError(t, err)
-		require.Equal(t, OutputCounts{Completed: 4, Waiting: 1, GivenUp: 1, Incomplete: 1, Stderr: "(it lacks a)"}, counts)
+		require.Equal(
+			t,
+			OutputCounts{Completed: 4, Waiting: 1, GivenUp: 1, Incomplete: 1, Stderr: "(it lacks a)"},
+			counts,
+		)
 		counts, err = tx.Output("u3", 1)
 		require.ErrorIs(t, err, ErrNotFound)
 		require.Zero(t, counts)

@@ -147,7 +147,13 @@ func (tx *Tx) DropCarried(uid string, attempt int) (err error) {
 // CarriedOutput returns which of the procs that were carried over to a run have output.
 func (tx *Tx) CarriedOutput(uid string, attempt int) (procs []int, err error) {
 	defer wrap(&err, "carried output of run %s attempt %d", uid, attempt)
-	return list(tx, one[int], `SELECT proc FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`' AND fetched IN (1, 3)`, uid, attempt)
+	return list(
+		tx,
+		one[int],
+		`SELECT proc FROM htcjobs WHERE run = `+runID+` AND source = '`+SourceCarried+`' AND fetched IN (1, 3)`,
+		uid,
+		attempt,
+	)
 }
 
 // insertSent is insertProcs for a run that sends only some procs. All of them get rows, though HTCondor may have shown

@@ -14,7 +14,10 @@ func TestARunThatSendsSomeProcsHasTheOthersFromTheOneBefore(t *testing.T) {
 	first := testRun("u1")
 	first.Procs, first.OutputDir = 5, "/out/1"
 	insert(t, l, first)
-	to := []Destination{{Number: 0, Path: "a", Artifact: "r/a:{proc}"}, {Number: 1, Path: "b", URL: "https://x/1/{proc}"}}
+	to := []Destination{
+		{Number: 0, Path: "a", Artifact: "r/a:{proc}"},
+		{Number: 1, Path: "b", URL: "https://x/1/{proc}"},
+	}
 	mustWrite(t, l, func(tx *Tx) error {
 		require.NoError(t, tx.SetDestinations("u1", 1, to))
 		for proc, change := range []func(*Proc){
@@ -33,7 +36,10 @@ func TestARunThatSendsSomeProcsHasTheOthersFromTheOneBefore(t *testing.T) {
 		}
 		first.Confirmed = true
 		require.NoError(t, tx.UpdateRun(first))
-		require.NoError(t, tx.SetWritten("u1", 1, Written{Destination: to[0], Proc: 0, Push: Pushed, Digest: "sha256:0"}))
+		require.NoError(
+			t,
+			tx.SetWritten("u1", 1, Written{Destination: to[0], Proc: 0, Push: Pushed, Digest: "sha256:0"}),
+		)
 		return tx.SetWritten("u1", 1, Written{Destination: to[1], Proc: 0, Size: 5})
 	})
 	mustRead(t, l, func(tx *Tx) error {

@@ -6,7 +6,8 @@ import (
 
 // PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in
 // HTCondor. An intent counts with all its procs, or with one where a factory makes them. A proc of which only a
-// callback has said that it has ended may run for another second. Of a DAG only the nodes count that HTCondor has shown in its queue.
+// callback has said that it has ended may run for another second. Of a DAG only the nodes count that HTCondor has shown
+// in its queue.
 type PoolUse struct {
 	Namespace, Collector, Schedd string
 

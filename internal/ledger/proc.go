@@ -164,7 +164,8 @@ func (tx *Tx) AddGone(r Run, atLeast int) error {
 	}
 	lost := 0
 	err = tx.queryRow(`SELECT count(*) FROM (SELECT reason FROM htcjobs WHERE run = `+runID+` AND source <> '`+SourceCarried+`'
-		ORDER BY proc DESC LIMIT ?) WHERE reason = 'Lost'`, r.UID, r.Attempt, atLeast).Scan(&lost)
+		ORDER BY proc DESC LIMIT ?) WHERE reason = 'Lost'`, r.UID, r.Attempt, atLeast).
+		Scan(&lost)
 	switch {
 	case err != nil:
 		return fmt.Errorf("count lost procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
@@ -350,7 +351,13 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) (procs []Proc, err er
 // OpenNumbers returns the numbers of a run's procs that have not ended, in order.
 func (tx *Tx) OpenNumbers(uid string, attempt int) (numbers []int, err error) {
 	defer wrap(&err, "open procs of run %s attempt %d", uid, attempt)
-	return list(tx, one[int], `SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`, uid, attempt)
+	return list(
+		tx,
+		one[int],
+		`SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`,
+		uid,
+		attempt,
+	)
 }
 
 var scanProc = into(func(p *Proc) []any {

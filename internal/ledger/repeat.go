@@ -99,12 +99,23 @@ func (tx *Tx) replace(by, run int64) error {
 // Repeated returns how often a rule has had each sequence repeat, in the DAGs from attempt first on.
 func (tx *Tx) Repeated(uid string, first, rule int) (times map[int]int, err error) {
 	defer wrap(&err, "what rule %d of run %s attempt %d has repeated", rule, uid, first)
-	return keyed[int, int](tx, `SELECT p.sequence, count(*) FROM runs r JOIN repeats p ON p.run = r.id WHERE r.uid = ? AND r.attempt >= ? AND p.rule = ? GROUP BY p.sequence`, uid, first, rule)
+	return keyed[int, int](
+		tx,
+		`SELECT p.sequence, count(*) FROM runs r JOIN repeats p ON p.run = r.id WHERE r.uid = ? AND r.attempt >= ? AND p.rule = ? GROUP BY p.sequence`,
+		uid,
+		first,
+		rule,
+	)
 }
 
 // SequenceResults calls fn with each result that nodes of a step have under a name, by their sequences, and whether all
 // of the sequence has succeeded in that DAG.
-func (tx *Tx) SequenceResults(uid string, attempt, step int, name string, fn func(o Occasion, succeeded bool)) (err error) {
+func (tx *Tx) SequenceResults(
+	uid string,
+	attempt, step int,
+	name string,
+	fn func(o Occasion, succeeded bool),
+) (err error) {
 	defer wrap(&err, "results %s of run %s attempt %d", name, uid, attempt)
 	return tx.query(func(row scanner) error {
 		var o Occasion

@@ -25,7 +25,8 @@ const MaxMetrics = 50
 // these stay. It returns the names that the DAG has no room for.
 func (tx *Tx) SetResults(n Node, all []Result, replace bool) (left []string, err error) {
 	var run int64
-	if err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, n.UID, n.Attempt).Scan(&run); err != nil {
+	if err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, n.UID, n.Attempt).
+		Scan(&run); err != nil {
 		return nil, fmt.Errorf("results of node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
 	}
 	conflict := `DO NOTHING`
@@ -56,7 +57,8 @@ func (tx *Tx) SetResults(n Node, all []Result, replace bool) (left []string, err
 
 // metric returns the number of a metric, a new one if need be, and -1 if there is no room for one more.
 func (tx *Tx) metric(run int64, step int, name string) (number int, err error) {
-	err = tx.queryRow(`SELECT metric FROM metrics WHERE run = ? AND step = ? AND name = ?`, run, step, name).Scan(&number)
+	err = tx.queryRow(`SELECT metric FROM metrics WHERE run = ? AND step = ? AND name = ?`, run, step, name).
+		Scan(&number)
 	if !errors.Is(err, ErrNotFound) {
 		return number, err
 	}
@@ -102,5 +104,12 @@ func (tx *Tx) DropResults(uid string, limit int) (n int, err error) {
 // Results returns the values of a metric, in no particular order. It reads a row for each.
 func (tx *Tx) Results(uid string, attempt, metric int) (all []float64, err error) {
 	defer wrap(&err, "results of run %s attempt %d", uid, attempt)
-	return list(tx, one[float64], `SELECT value FROM results WHERE run = `+runID+` AND metric = ?`, uid, attempt, metric)
+	return list(
+		tx,
+		one[float64],
+		`SELECT value FROM results WHERE run = `+runID+` AND metric = ?`,
+		uid,
+		attempt,
+		metric,
+	)
 }

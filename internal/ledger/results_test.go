@@ -74,7 +74,11 @@ func TestResultsOfNodes(t *testing.T) {
 	var rules []RuleState
 	mustRead(t, l, func(tx *Tx) (err error) { rules, err = tx.RuleStates("u1", 1); return err })
 	require.Equal(t, []RuleState{is}, rules, "it has acted again since it was applied")
-	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.SetRuleState("nobody", 1, is) }), ErrNotFound)
+	require.ErrorIs(
+		t,
+		l.Write(t.Context(), func(tx *Tx) error { return tx.SetRuleState("nobody", 1, is) }),
+		ErrNotFound,
+	)
 
 	mustWrite(t, l, func(tx *Tx) error { return tx.DeleteRuns("u1") })
 	for _, table := range []string{"metrics", "results", "rules"} {

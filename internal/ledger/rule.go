@@ -23,7 +23,16 @@ func (tx *Tx) RuleStates(uid string, attempt int) (all []RuleState, err error) {
 	defer wrap(&err, "rules of run %s attempt %d", uid, attempt)
 	return list(tx, into(func(s *RuleState) []any {
 		return []any{
-			&s.Rule, &s.Action, &s.Holds, &s.Acts, (*moment)(&s.Acted), &s.DAG, &s.MaxConcurrent, &s.Applied, &s.Message, &s.Told,
+			&s.Rule,
+			&s.Action,
+			&s.Holds,
+			&s.Acts,
+			(*moment)(&s.Acted),
+			&s.DAG,
+			&s.MaxConcurrent,
+			&s.Applied,
+			&s.Message,
+			&s.Told,
 		}
 	}), `SELECT rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
 }

@@ -8,49 +8,58 @@ import (
 // Run is one sending of one HTCJob, or one DAG of a workflow: the row that is written before
 // condor_submit starts and from then on decides whether something was sent.
 type Run struct {
-	Kind         Kind
-	UID          string // of the HTCJob object
-	Attempt      int    // counts from 1 for a UID; the DAGs of a workflow over all its attempts
-	Namespace    string
-	Name         string
-	Generation   int64 // of the spec that was sent
-	State        RunState
-	Reason       string // CamelCase, of the last change of State; FactoryPaused: Message is why its factory makes no jobs
-	Message      string // for people
-	Schedd       string // name of the schedd that has the cluster
-	Cluster      int    // 0 until condor_submit named it
-	Procs        int    // how many procs were requested of HTCondor
-	TokenHash    []byte // SHA-256 of the token its callbacks must carry
-	TempDir      string // staging directory
-	Deferred     bool   // only HTCondor decides how its jobs ended: it may run them again, or count another code as success
-	Restored     bool   // recorded again after the ledger had lost it; its token is lost for good
-	Confirmed    bool   // HTCondor itself has confirmed every proc's end
-	Created      time.Time
-	Submitted    time.Time // zero until State is Submitted
-	Ended        time.Time // zero while the run is open
-	Checked      time.Time // last successful answer of the schedd about this run
-	SpecHash     string    // of what was sent; empty: an older htcd sent it, see Generation
-	Rerun        string    // the annotation's value when it began
-	Stop         string    // why htcd ends it, CamelCase; empty: it does not
-	Collector    string    // of the pool it was sent to; empty: the usual one
-	Secret       string    // name of the Secret it was sent with, in its namespace; empty: the usual one; "-": the common account's
-	InputsDigest string    // of the content of spec.inputs; empty: there are none
-	SecretInputs string    // names of those from Secrets, separated by spaces: no output of these names is kept
-	ItemsDigest  string    // of the table that its items are from; empty: they are from none
-	Pool         string    // name of the HTCPool it was sent by; empty: none
-	PoolSpec     string    // hash of that pool's spec then, see PoolSpec
-	Effective    string    // JSON of v1alpha1.Effective: what its pool made of it; empty: it has none
-	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
-	Account      string    // the Owner of its jobs; empty: HTCondor has not said yet
-	Started      time.Time // when the first of its jobs first started, by HTCondor's clock; zero: none has, as far as is known
-	Finished     time.Time // when the last of those that started ended, by HTCondor's clock; zero: not known
-	Sent         string    // numbers of the procs that it sends, a procset, in the order of the cluster; empty: all, from 0
-	Jobs         int       // how many procs there are with those that were carried over; 0: as many as Procs
-	KeptFailed   int       // how many of those that were carried over have failed
-	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
-	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
-	Factory      int       // how many jobs its factory keeps in HTCondor at a time, 0: there is no factory. An HTCJob's procs then get rows once they are made, a DAG's nodes have theirs from the beginning
-	Unmade       int       // how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
+	Kind       Kind
+	UID        string // of the HTCJob object
+	Attempt    int    // counts from 1 for a UID; the DAGs of a workflow over all its attempts
+	Namespace  string
+	Name       string
+	Generation int64 // of the spec that was sent
+	State      RunState
+	// CamelCase, of the last change of State; FactoryPaused: Message is why its factory makes no jobs
+	Reason    string
+	Message   string // for people
+	Schedd    string // name of the schedd that has the cluster
+	Cluster   int    // 0 until condor_submit named it
+	Procs     int    // how many procs were requested of HTCondor
+	TokenHash []byte // SHA-256 of the token its callbacks must carry
+	TempDir   string // staging directory
+	// only HTCondor decides how its jobs ended: it may run them again, or count another code as success
+	Deferred  bool
+	Restored  bool // recorded again after the ledger had lost it; its token is lost for good
+	Confirmed bool // HTCondor itself has confirmed every proc's end
+	Created   time.Time
+	Submitted time.Time // zero until State is Submitted
+	Ended     time.Time // zero while the run is open
+	Checked   time.Time // last successful answer of the schedd about this run
+	SpecHash  string    // of what was sent; empty: an older htcd sent it, see Generation
+	Rerun     string    // the annotation's value when it began
+	Stop      string    // why htcd ends it, CamelCase; empty: it does not
+	Collector string    // of the pool it was sent to; empty: the usual one
+	// name of the Secret it was sent with, in its namespace; empty: the usual one; "-": the common account's
+	Secret       string
+	InputsDigest string // of the content of spec.inputs; empty: there are none
+	SecretInputs string // names of those from Secrets, separated by spaces: no output of these names is kept
+	ItemsDigest  string // of the table that its items are from; empty: they are from none
+	Pool         string // name of the HTCPool it was sent by; empty: none
+	PoolSpec     string // hash of that pool's spec then, see PoolSpec
+	Effective    string // JSON of v1alpha1.Effective: what its pool made of it; empty: it has none
+	OutputDir    string // parent of the directories for its procs' output; empty: it is not fetched
+	Account      string // the Owner of its jobs; empty: HTCondor has not said yet
+	// when the first of its jobs first started, by HTCondor's clock; zero: none has, as far as is known
+	Started  time.Time
+	Finished time.Time // when the last of those that started ended, by HTCondor's clock; zero: not known
+	// numbers of the procs that it sends, a procset, in the order of the cluster; empty: all, from 0
+	Sent       string
+	Jobs       int    // how many procs there are with those that were carried over; 0: as many as Procs
+	KeptFailed int    // how many of those that were carried over have failed
+	Usage      string // JSON of v1alpha1.Usage: what its jobs used; empty: not known
+	// how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
+	Earlier int
+	// how many jobs its factory keeps in HTCondor at a time, 0: there is no factory. An HTCJob's procs then get rows
+	// once they are made, a DAG's nodes have theirs from the beginning
+	Factory int
+	// how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
+	Unmade int
 }
 
 // All returns how many procs a run has, those that were carried over included.

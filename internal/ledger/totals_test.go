@@ -11,8 +11,18 @@ func TestTotalsAreTheSumOfAllRuns(t *testing.T) {
 	l, _ := openTemp(t)
 	sent := time.UnixMilli(1_000_000).UTC()
 	run := func(uid, at string, cluster int) Run {
-		return Run{UID: uid, Attempt: 1, Namespace: "ns", Name: uid, State: Submitted, Schedd: at, Cluster: cluster, Procs: 3,
-			Submitted: sent, OutputDir: "/out"}
+		return Run{
+			UID:       uid,
+			Attempt:   1,
+			Namespace: "ns",
+			Name:      uid,
+			State:     Submitted,
+			Schedd:    at,
+			Cluster:   cluster,
+			Procs:     3,
+			Submitted: sent,
+			OutputDir: "/out",
+		}
 	}
 	a, b, c := run("a", "one", 1), run("b", "one", 2), run("c", "two", 1)
 	b.Checked = sent.Add(time.Hour)

@@ -14,13 +14,25 @@ func (tx *Tx) Unsettled(kind Kind, limit int) (procs []Proc, err error) {
 	if kind == Workflows {
 		of = `kind = 'workflow'`
 	}
-	return list(tx, scanProc, `SELECT `+procColumns+` FROM htcjobs p INDEXED BY htcjobs_unsettled CROSS JOIN runs r ON r.id = p.run
-		WHERE `+unsettled+` AND p.run IS NOT NULL AND r.confirmed = 0 AND r.state = ? AND r.`+of+` ORDER BY p.run, p.proc LIMIT ? + 0`, string(Submitted), limit)
+	return list(
+		tx,
+		scanProc,
+		`SELECT `+procColumns+` FROM htcjobs p INDEXED BY htcjobs_unsettled CROSS JOIN runs r ON r.id = p.run
+		WHERE `+unsettled+` AND p.run IS NOT NULL AND r.confirmed = 0 AND r.state = ? AND r.`+of+` ORDER BY p.run, p.proc LIMIT ? + 0`,
+		string(Submitted),
+		limit,
+	)
 }
 
 // UnsettledNodes is Unsettled for the nodes of which a job was seen.
 func (tx *Tx) UnsettledNodes(limit int) (nodes []Node, err error) {
 	defer wrap(&err, "unsettled nodes")
-	return list(tx, scanNode, `SELECT `+nodeColumns+` FROM nodes p INDEXED BY nodes_unsettled CROSS JOIN runs r ON r.id = p.run CROSS JOIN steps s ON s.run = r.id AND s.step = p.step
-		WHERE `+unsettled+` AND p.cluster > 0 AND r.confirmed = 0 AND r.state = ? ORDER BY p.run, p.node LIMIT ? + 0`, string(Submitted), limit)
+	return list(
+		tx,
+		scanNode,
+		`SELECT `+nodeColumns+` FROM nodes p INDEXED BY nodes_unsettled CROSS JOIN runs r ON r.id = p.run CROSS JOIN steps s ON s.run = r.id AND s.step = p.step
+		WHERE `+unsettled+` AND p.cluster > 0 AND r.confirmed = 0 AND r.state = ? ORDER BY p.run, p.node LIMIT ? + 0`,
+		string(Submitted),
+		limit,
+	)
 }

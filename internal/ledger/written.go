@@ -90,7 +90,14 @@ const selectWritten = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.siz
 // of the procs.
 func (tx *Tx) Written(uid string, attempt, limit int) (all []Written, err error) {
 	defer wrap(&err, "outputs of run %s attempt %d", uid, attempt)
-	return list(tx, scanWritten, selectWritten+` AND w.push IN (0, 2) ORDER BY w.proc, w.number LIMIT ?`, uid, attempt, limit)
+	return list(
+		tx,
+		scanWritten,
+		selectWritten+` AND w.push IN (0, 2) ORDER BY w.proc, w.number LIMIT ?`,
+		uid,
+		attempt,
+		limit,
+	)
 }
 
 // NextPush returns the first output of a run that is to be pushed, in the order of their numbers, beginning with the
@@ -98,7 +105,12 @@ func (tx *Tx) Written(uid string, attempt, limit int) (all []Written, err error)
 func (tx *Tx) NextPush(uid string, attempt, from int) (w Written, err error) {
 	defer wrap(&err, "next push of run %s attempt %d", uid, attempt)
 	return scanWritten(
-		tx.queryRow(selectWritten+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from),
+		tx.queryRow(
+			selectWritten+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`,
+			uid,
+			attempt,
+			from,
+		),
 	)
 }
 
@@ -111,7 +123,8 @@ func (tx *Tx) Pushes(uid string, attempt int) (c PushCounts, err error) {
 			coalesce((SELECT note FROM written WHERE run = r.id AND push = 3 LIMIT 1), '')
 		FROM runs r WHERE r.uid = ? AND r.attempt = ?`, uid, attempt).Scan(&c.Any, &c.Unpushed, &c.NotPushed, &c.Note)
 	if err == nil && c.Any && c.Unpushed == 0 {
-		err = tx.queryRow(`SELECT count(*) FROM written WHERE run = `+runID+` AND push = 2`, uid, attempt).Scan(&c.Pushed)
+		err = tx.queryRow(`SELECT count(*) FROM written WHERE run = `+runID+` AND push = 2`, uid, attempt).
+			Scan(&c.Pushed)
 	}
 	return c, err
 }
@@ -119,7 +132,11 @@ func (tx *Tx) Pushes(uid string, attempt int) (c PushCounts, err error) {
 // UnpushedRuns returns the runs of HTCJobs with outputs that are to be pushed.
 func (tx *Tx) UnpushedRuns() (runs []Run, err error) {
 	defer wrap(&err, "runs with outputs to be pushed")
-	return list(tx, scanRun, `SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
+	return list(
+		tx,
+		scanRun,
+		`SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`,
+	)
 }
 
 var scanWritten = into(func(w *Written) []any {

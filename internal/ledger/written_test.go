@@ -35,7 +35,11 @@ func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 		for _, number := range []int{0, 1, 2, 3} {
 			require.NoError(
 				t,
-				tx.SetWritten("u-1", 1, Written{Destination: Destination{Number: number}, Proc: 2, Size: 5, Digest: "sha256:a"}),
+				tx.SetWritten(
+					"u-1",
+					1,
+					Written{Destination: Destination{Number: number}, Proc: 2, Size: 5, Digest: "sha256:a"},
+				),
 			)
 		}
 		end(tx, 0, StatusSucceeded)
@@ -84,7 +88,11 @@ func TestWhatIsWrittenElsewhereIsRecordedForEachProc(t *testing.T) {
 	write(func(tx *Tx) {
 		require.NoError(
 			t,
-			tx.SetWritten("u-1", 1, Written{Destination: to[1], Proc: 1, Size: UnknownSize, Push: NotPushed, Note: "too odd"}),
+			tx.SetWritten(
+				"u-1",
+				1,
+				Written{Destination: to[1], Proc: 1, Size: UnknownSize, Push: NotPushed, Note: "too odd"},
+			),
 		)
 		counts, err := tx.Pushes("u-1", 1)
 		require.NoError(t, err)

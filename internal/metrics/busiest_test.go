@@ -18,7 +18,13 @@ func TestNamespacesBeyondTheBusiestAreSummedUp(t *testing.T) {
 	require.Len(t, shown, busiestNamespaces+1)
 	require.Equal(
 		t,
-		ledger.NamespaceUse{Namespace: otherNamespaces, Pool: otherNamespaces, Idle: 99_900, Running: 199_800, Held: 299_700},
+		ledger.NamespaceUse{
+			Namespace: otherNamespaces,
+			Pool:      otherNamespaces,
+			Idle:      99_900,
+			Running:   199_800,
+			Held:      299_700,
+		},
 		shown[busiestNamespaces],
 	)
 	require.Equal(t, "100", all[busiestNamespaces].Namespace, "what is remembered stays")

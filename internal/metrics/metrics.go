@@ -76,7 +76,10 @@ type Build struct{ Version, Go string }
 // first time appears as an increase.
 func New(build Build) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 
 	m.gauges("build_info", "1; the version of this htcd", "version", "goversion").
 		WithLabelValues(build.Version, build.Go).Set(1)
@@ -315,7 +318,14 @@ func New(build Build) *Metrics {
 
 	program := []string{"program"}
 	m.registry.MustRegister(
-		starts{prometheus.NewDesc(m.note("counter", "program_starts_total", startsHelp, program), startsHelp, program, nil)},
+		starts{
+			prometheus.NewDesc(
+				m.note("counter", "program_starts_total", startsHelp, program),
+				startsHelp,
+				program,
+				nil,
+			),
+		},
 	)
 	m.commands = m.counters(
 		"condor_commands_total",

@@ -267,8 +267,14 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	long := now.Add(-needed - time.Second)
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
 	require.NoError(t, m.Working(Work{
-		Pools: noPools, Ledger: book, Informer: informer, Workflows: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
-		Now: func() time.Time { return now },
+		Pools:      noPools,
+		Ledger:     book,
+		Informer:   informer,
+		Workflows:  informer,
+		LedgerFile: file,
+		Data:       filepath.Dir(file),
+		KeepFree:   42,
+		Now:        func() time.Time { return now },
 		Controller: loop{map[string]int{"fetch": 2}, map[schedd.Endpoint]backend.Reachability{
 			{Schedd: "mine"}:     {Down: true, At: long},
 			{}:                   {At: now, Answered: now}, // which one is the usual
@@ -315,7 +321,14 @@ func TestALedgerThatIsAwayHidesNothingElse(t *testing.T) {
 	require.NoError(t, book.Close())
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
 	require.NoError(t, m.Working(Work{
-		Pools: noPools, Ledger: book, Informer: informer, Workflows: informer, LedgerFile: "/nonexistent", Data: "/nonexistent", Now: time.Now, Controller: loop{},
+		Pools:      noPools,
+		Ledger:     book,
+		Informer:   informer,
+		Workflows:  informer,
+		LedgerFile: "/nonexistent",
+		Data:       "/nonexistent",
+		Now:        time.Now,
+		Controller: loop{},
 	}))
 	page(t, m)
 	got := page(t, m)

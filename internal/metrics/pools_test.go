@@ -23,7 +23,9 @@ func TestHTCPoolsAreShownWithTheirFirstNamespaces(t *testing.T) {
 		full.Namespaces = append(full.Namespaces, admission.NamespaceLoad{Name: name, Open: 100, Waiting: 1})
 	}
 	m := New(Build{})
-	m.registry.MustRegister(pools{m.pools, func() []poolcontrol.Load { return []poolcontrol.Load{full, {Pool: "new"}} }})
+	m.registry.MustRegister(
+		pools{m.pools, func() []poolcontrol.Load { return []poolcontrol.Load{full, {Pool: "new"}} }},
+	)
 	got := page(t, m)
 	for series, want := range map[string]string{
 		`htcd_pool_jobs{pool="grid",state="idle"}`:                   "3",

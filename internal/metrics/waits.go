@@ -30,9 +30,33 @@ type wait struct {
 // waitReasons are the values of the label: the reasons of the conditions that explain a wait. Any other reason is
 // otherReason.
 var waitReasons = []string{
-	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "NotAuthorised",
-	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
-	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "RealmNotAllowed", "OtherAccount", "Unknown",
+	"Waiting",
+	"AskingSchedd",
+	"Retrying",
+	"NoSpace",
+	"LedgerUnavailable",
+	"OrphansKept",
+	"NamespaceLimit",
+	"PoolLimit",
+	"PoolDraining",
+	"PoolSuspended",
+	"LimitReached",
+	"NotAuthorised",
+	"Unreachable",
+	"Timeout",
+	"Credentials",
+	"SecretMissing",
+	"SecretUnreadable",
+	"SecretBeingDeleted",
+	"InvalidCredential",
+	"TokenExpired",
+	"BadPassword",
+	"UnknownPrincipal",
+	"AccountExpired",
+	"KDCUnreachable",
+	"RealmNotAllowed",
+	"OtherAccount",
+	"Unknown",
 }
 
 const (
@@ -46,10 +70,12 @@ var limited = []string{"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspe
 // waitOf is why an HTCJob waits to be sent; empty: it does not.
 func waitOf(job *v1alpha1.HTCJob) (reason string) {
 	phase := job.Status.Phase
-	if job.DeletionTimestamp != nil || phase != "" && phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSubmitting {
+	if job.DeletionTimestamp != nil ||
+		phase != "" && phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSubmitting {
 		return ""
 	}
-	for _, kind := range []string{v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable, v1alpha1.ConditionSubmitted} {
+	for _, kind := range []string{v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable,
+		v1alpha1.ConditionSubmitted} {
 		switch c := meta.FindStatusCondition(job.Status.Conditions, kind); {
 		case c == nil || c.Status == metav1.ConditionTrue:
 		case slices.Contains(waitReasons, c.Reason):

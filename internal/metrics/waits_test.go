@@ -15,8 +15,12 @@ import (
 // waiter is an HTCJob that waits, created at the beginning of time, with a condition that turned an hour later.
 func waiter(phase v1alpha1.Phase, kind string, is metav1.ConditionStatus, reason string) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j", CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
-		Status:     v1alpha1.HTCJobStatus{Phase: phase},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "ns",
+			Name:              "j",
+			CreationTimestamp: metav1.NewTime(time.Unix(1000, 0)),
+		},
+		Status: v1alpha1.HTCJobStatus{Phase: phase},
 	}
 	if kind != "" {
 		job.Status.Conditions = []metav1.Condition{

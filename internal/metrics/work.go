@@ -47,9 +47,11 @@ const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
 type workDescs struct {
-	procs, openRuns, openChecked, reachable, missing, commands, unfetched, queues, orphans, credentials *prometheus.Desc
-	namespaces, ledgerSize, ledgerFree, free, size, keepFree                                            *prometheus.Desc
-	errors                                                                                              *prometheus.CounterVec
+	procs, openRuns, openChecked, reachable, missing  *prometheus.Desc
+	commands, unfetched, queues, orphans, credentials *prometheus.Desc
+	namespaces, ledgerSize, ledgerFree, free, size    *prometheus.Desc
+	keepFree                                          *prometheus.Desc
+	errors                                            *prometheus.CounterVec
 }
 
 // Working shows the state of w from now on. The informer must not run yet.
@@ -125,7 +127,8 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.missing, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.missing, w.commands, w.unfetched, w.queues, w.orphans,
+		w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
 		w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d

@@ -17,7 +17,11 @@ type workflows struct {
 
 func (m *Metrics) newWorkflows() workflows {
 	w := workflows{
-		phases: m.gauges("htcworkflows", "HTCWorkflows, by `phase` of their status; only the active htcd counts", "phase"),
+		phases: m.gauges(
+			"htcworkflows",
+			"HTCWorkflows, by `phase` of their status; only the active htcd counts",
+			"phase",
+		),
 		watched: m.gauges(
 			"htcworkflows_watched",
 			"1 when the apiserver last let htcd list or watch the HTCWorkflows, else 0",
@@ -27,7 +31,10 @@ func (m *Metrics) newWorkflows() workflows {
 			"nodes of all HTCWorkflows, of the DAGs that were sent, by `state`: `waiting` (for nodes before it, or the schedd has not shown it yet), `idle`, `running`, `held`, `done`, `failed`, `futile`",
 			"state",
 		),
-		dags:    m.counters("submitted_dags_total", "DAGs that were submitted; each is also one of the submitted procs"),
+		dags: m.counters(
+			"submitted_dags_total",
+			"DAGs that were submitted; each is also one of the submitted procs",
+		),
 		sent:    m.counters("submitted_nodes_total", "nodes of these DAGs, which DAGMan sends"),
 		rules:   m.counters("rules_acted_total", "actions of HTCWorkflows' rules, by `action`", "action"),
 		fetched: m.counters("fetched_nodes_total", "nodes whose output was fetched"),
@@ -45,7 +52,8 @@ func (m *Metrics) newWorkflows() workflows {
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()
 	}
-	for _, action := range []v1alpha1.RuleAction{v1alpha1.ActionFinish, v1alpha1.ActionGrow, v1alpha1.ActionShrink, v1alpha1.ActionRepeat} {
+	for _, action := range []v1alpha1.RuleAction{v1alpha1.ActionFinish, v1alpha1.ActionGrow, v1alpha1.ActionShrink,
+		v1alpha1.ActionRepeat} {
 		w.rules.WithLabelValues(string(action))
 	}
 	w.fetchErrs.WithLabelValues("NoSpace")

@@ -30,7 +30,10 @@ func TestAuthorities(t *testing.T) {
 		require.ErrorContains(t, err, says)
 	}
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("a key")})
-	require.NoError(t, os.WriteFile(file, append([]byte("a comment: 'quoted'\n"), append(key, certificate...)...), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(file, append([]byte("a comment: 'quoted'\n"), append(key, certificate...)...), 0o600),
+	)
 	text, roots, err := Authorities(file)
 	require.NoError(t, err)
 	require.Equal(t, string(certificate), text, "nothing but certificates")

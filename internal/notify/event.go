@@ -33,10 +33,12 @@ type Callback struct {
 	Namespace string
 	JobID     string // cluster.proc, as HTCondor prints it
 	Started   bool   // it has started; of the following only the node's number is set
-	Held      bool   // its script has ended, but HTCondor cannot bring back what it leaves, or is yet to write it to URLs; only Stderr and the node's number are set
-	Retcode   int    // 0 to 255
-	Stderr    string // the end of its standard error; empty: it has succeeded, or wrote nothing
-	Node      *Node  // nil: the job is not one of a workflow's DAG
+	// its script has ended, but HTCondor cannot bring back what it leaves, or is yet to write it to URLs; only Stderr
+	// and the node's number are set
+	Held    bool
+	Retcode int    // 0 to 255
+	Stderr  string // the end of its standard error; empty: it has succeeded, or wrote nothing
+	Node    *Node  // nil: the job is not one of a workflow's DAG
 }
 
 // Node is what only a job of a DAG reports.
@@ -133,7 +135,9 @@ func read(header http.Header, body []byte) (e event.Event, err error) {
 	case err != nil || kind != event.ApplicationJSON:
 		return e, errMediaType
 	case header.Get("ce-specversion") != event.CloudEventsVersionV1:
-		return e, errors.New("not a CloudEvent: with Content-Type application/json the header ce-specversion must be 1.0")
+		return e, errors.New(
+			"not a CloudEvent: with Content-Type application/json the header ce-specversion must be 1.0",
+		)
 	}
 	e = event.New(event.CloudEventsVersionV1) // Validate reports what its setters refuse
 	e.SetID(header.Get("ce-id"))

@@ -113,7 +113,8 @@ func (l *limited) choose(newcomer string) *connection {
 		switch {
 		case client == newcomer:
 			own = those
-		case most == nil || those.Len() > most.Len() || those.Len() == most.Len() && first(those).since.Before(first(most).since):
+		case most == nil || those.Len() > most.Len() ||
+			those.Len() == most.Len() && first(those).since.Before(first(most).since):
 			most = those
 		}
 	}

@@ -161,7 +161,10 @@ func screen(answer http.Header, request *http.Request) (token string, refused *r
 	token, ok := bearer(request.Header)
 	if !ok {
 		answer.Set("WWW-Authenticate", "Bearer")
-		return "", &refusal{http.StatusUnauthorized, "there is no header Authorization: Bearer TOKEN with the token of a run"}
+		return "", &refusal{
+			http.StatusUnauthorized,
+			"there is no header Authorization: Bearer TOKEN with the token of a run",
+		}
 	}
 	if request.ContentLength > maxBody {
 		return "", tooLarge

@@ -168,7 +168,11 @@ func overwrite(t *testing.T, file, content string) {
 
 func TestHTTPSIsSpoken(t *testing.T) {
 	server := httptest.NewTLSServer(
-		NewReceiver(recorderFunc(func(context.Context, Callback, []byte) error { return nil }), Options{}, zerolog.Nop()),
+		NewReceiver(
+			recorderFunc(func(context.Context, Callback, []byte) error { return nil }),
+			Options{},
+			zerolog.Nop(),
+		),
 	)
 	defer server.Close()
 	s, _ := fakeTime()

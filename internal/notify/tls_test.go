@@ -34,7 +34,10 @@ func writePair(t *testing.T, name, certFile, keyFile string) {
 	secret, err := x509.MarshalECPrivateKey(key)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o600),
+	)
 }
 
 func TestACertificateIsReloadedAndABrokenOneIsNot(t *testing.T) {

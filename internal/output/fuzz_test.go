@@ -50,7 +50,10 @@ func FuzzWhatComesFromANode(f *testing.F) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, shelteredNames), list, 0o600))
 		for i, b := range made[:min(len(made), 64)] {
 			path := filepath.Join(dir, names[b&15])
-			if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || !strings.HasPrefix(parent+"/", dir+"/") {
+			if parent, err := filepath.EvalSymlinks(
+				filepath.Dir(path),
+			); err != nil ||
+				!strings.HasPrefix(parent+"/", dir+"/") {
 				continue
 			}
 			switch b >> 4 & 7 {

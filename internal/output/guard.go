@@ -46,7 +46,8 @@ func (b *Booking) Guarded(ctx context.Context, fetch func(context.Context) error
 			switch {
 			case !free.Holds(Room{Bytes: reserve.Bytes / 2, Files: reserve.Files / 2}):
 				why = ErrTooMuch
-			case unknown != nil || b.most.Holds(before.Minus(free)) || now.Sub(measured) < measureEvery: // others may have taken it
+			// others may have taken it
+			case unknown != nil || b.most.Holds(before.Minus(free)) || now.Sub(measured) < measureEvery:
 				continue
 			default:
 				measured = now

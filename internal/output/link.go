@@ -36,7 +36,11 @@ func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 	defer root.Close()
 	into := filepath.Join(incoming, filepath.Base(dir))
 	for _, proc := range procs {
-		if err := LinkTree(root, filepath.Join(rel, strconv.Itoa(proc)), filepath.Join(into, strconv.Itoa(proc))); err != nil {
+		if err := LinkTree(
+			root,
+			filepath.Join(rel, strconv.Itoa(proc)),
+			filepath.Join(into, strconv.Itoa(proc)),
+		); err != nil {
 			return err
 		}
 	}

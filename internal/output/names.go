@@ -23,12 +23,12 @@ const (
 // numbered from 0: outputs.sh in internal/schedd/submit makes them.
 const declared = ".htcd-out"
 
-// checkpoint is the directory with the last checkpoint of a job that has ended on the machine on which it has written that: HTCondor sends
-// it along with the output. checkpoint.sh in internal/schedd/submit makes it.
+// checkpoint is the directory with the last checkpoint of a job that has ended on the machine on which it has written
+// that: HTCondor sends it along with the output. checkpoint.sh in internal/schedd/submit makes it.
 const checkpoint = ".htcd-ckpt"
 
-// Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones and the checkpoint. A file
-// that would replace another stays where it came: only somebody who has tried to can have made it.
+// Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones and the
+// checkpoint. A file that would replace another stays where it came: only somebody who has tried to can have made it.
 func Unpack(fetch string, proc int) error {
 	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
 	if err != nil {

@@ -137,7 +137,9 @@ func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, re
 		if info.Mode()&0o100 != 0 {
 			mode = 0o755
 		}
-		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: info.ModTime()}); err != nil {
+		if err := out.WriteHeader(
+			&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: info.ModTime()},
+		); err != nil {
 			return err
 		}
 		_, err = io.CopyN(out, f, info.Size())

@@ -16,7 +16,11 @@ func TestWhoTheScheddTakesAnIdentityFor(t *testing.T) {
 		"no ad":                      {`echo 'WRITE command succeeded'`, "", "expected MyRemoteUserName"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account, err := tools(t, long, map[string]string{"condor_ping": c.script}).Ping(t.Context(), Identity{}, Writing)
+			account, err := tools(
+				t,
+				long,
+				map[string]string{"condor_ping": c.script},
+			).Ping(t.Context(), Identity{}, Writing)
 			require.Equal(t, c.account, account)
 			if c.words != "" {
 				require.ErrorContains(t, err, c.words)

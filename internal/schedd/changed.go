@@ -25,8 +25,10 @@ var ErrTooMany = errors.New("more jobs have changed than one answer may hold")
 // Constraint matches the jobs whose state may have changed in the period. A shadow that suspends or continues its job
 // changes JobStatus alone, so suspended jobs always match. A time that is no number matches as well.
 func (p Period) Constraint() condor.Constraint {
-	return condor.Constraint(fmt.Sprintf("(EnteredCurrentStatus < %d && EnteredCurrentStatus < time() - %d && JobStatus < %d) =!= true",
-		p.From, int64(p.Age/time.Second)+1, condor.TransferringOutput))
+	return condor.Constraint(
+		fmt.Sprintf("(EnteredCurrentStatus < %d && EnteredCurrentStatus < time() - %d && JobStatus < %d) =!= true",
+			p.From, int64(p.Age/time.Second)+1, condor.TransferringOutput),
+	)
 }
 
 func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn condor.JobFunc) error {

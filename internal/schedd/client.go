@@ -8,13 +8,14 @@ import (
 
 // Options locates HTCondor's tools and the schedd they talk to.
 type Options struct {
-	BinDir       string        // directory of condor_submit etc.; empty: found in PATH
-	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
-	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
-	Pool         string        // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
-	Schedd       string        // -name; empty: from Command, else SCHEDD_HOST of the configuration, or the local one
-	Command      string        // a site's command, words split at white space, that prints the schedd to use; empty: none
-	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
+	BinDir       string // directory of condor_submit etc.; empty: found in PATH
+	CondorConfig string // CONDOR_CONFIG; empty: HTCondor's default places
+	Krb5Config   string // KRB5_CONFIG; empty: /etc/krb5.conf
+	Pool         string // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
+	Schedd       string // -name; empty: from Command, else SCHEDD_HOST of the configuration, or the local one
+	// a site's command, words split at white space, that prints the schedd to use; empty: none
+	Command string
+	Timeout time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
 	// Ran is called at the end of every command; err is what run returns. May be nil.
 	Ran func(command string, took time.Duration, err error)
 }

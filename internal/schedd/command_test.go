@@ -37,8 +37,17 @@ func staged(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
 	d := submit.Description{
-		Tag:       condor.Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},
-		BatchName: "zero", Queue: n, Image: "docker://centos", Command: "bash", Source: "echo A\n",
+		Tag: condor.Tag{
+			UID:       "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1",
+			Attempt:   1,
+			Namespace: "default",
+			Name:      "zero",
+		},
+		BatchName: "zero",
+		Queue:     n,
+		Image:     "docker://centos",
+		Command:   "bash",
+		Source:    "echo A\n",
 	}
 	s, err := d.Render()
 	require.NoError(t, err)
@@ -261,8 +270,17 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 		"nothing that is new": {"something", "it must accept SCITOKENS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": fmt.Sprintf(shows, c.debugged)})
-			err := client.Query(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, Query{Where: "true"}, func(condor.Job) error { return nil })
+			client := tools(
+				t,
+				long,
+				map[string]string{"condor_q": refused, "condor_ping": fmt.Sprintf(shows, c.debugged)},
+			)
+			err := client.Query(
+				t.Context(),
+				Identity{SciToken: "/t", Claims: "its claims"},
+				Query{Where: "true"},
+				func(condor.Job) error { return nil },
+			)
 			require.Equal(t, condor.Credentials, condor.KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.words)
 			require.ErrorContains(t, err, "AUTHENTICATE:1004:Failed")
@@ -277,7 +295,12 @@ func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
 				"condor_ping": `[ "$2 $3" = "-type COLLECTOR" ] || { echo "Server has rejected our token!" >&2; exit 1; }`,
 			},
 		)
-		err := client.Query(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, Query{Where: "true"}, func(condor.Job) error { return nil })
+		err := client.Query(
+			t.Context(),
+			Identity{SciToken: "/t", Claims: "its claims"},
+			Query{Where: "true"},
+			func(condor.Job) error { return nil },
+		)
 		require.ErrorContains(t, err, "the schedd does not accept this token")
 	})
 }
@@ -382,7 +405,11 @@ func TestWhatAToolSaysIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "the ␛[31mend␇")
 	require.NotContains(t, err.Error(), "\x1b")
 	require.Less(t, len(err.Error()), 3000)
-	require.ErrorContains(t, failed(client.Change(t.Context(), Identity{}, Remove{Where: "x"})), "an answer of more than")
+	require.ErrorContains(
+		t,
+		failed(client.Change(t.Context(), Identity{}, Remove{Where: "x"})),
+		"an answer of more than",
+	)
 }
 
 func TestAToolThatIsNotThere(t *testing.T) {

@@ -26,12 +26,31 @@ type SetMaxJobs struct {
 func (s SetMaxJobs) by(ctx context.Context, c *Client, id Identity) (Outcome, error) {
 	dag := inCluster(s.Cluster).And(s.Tag.Constraint())
 	running := condor.Constraint(fmt.Sprintf("JobStatus == %d && (%s)", condor.Running, dag))
-	if _, err := c.change(ctx, id, "condor_hold", running, "-reason", "htcd: DAGMan is started again with another limit", "-subcode", fmt.Sprint(restartHoldSubCode)); err != nil {
+	if _, err := c.change(
+		ctx,
+		id,
+		"condor_hold",
+		running,
+		"-reason",
+		"htcd: DAGMan is started again with another limit",
+		"-subcode",
+		fmt.Sprint(restartHoldSubCode),
+	); err != nil {
 		return Outcome{}, err
 	}
-	if _, err := c.edit(ctx, id, dag, "DAGMan_MaxJobs", fmt.Sprint(s.Jobs), "Arguments", classad.Quote(fmt.Sprint(s.Jobs))); err != nil {
+	if _, err := c.edit(
+		ctx,
+		id,
+		dag,
+		"DAGMan_MaxJobs",
+		fmt.Sprint(s.Jobs),
+		"Arguments",
+		classad.Quote(fmt.Sprint(s.Jobs)),
+	); err != nil {
 		return Outcome{}, err
 	}
-	held := condor.Constraint(fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag))
+	held := condor.Constraint(
+		fmt.Sprintf("JobStatus == %d && HoldReasonSubCode =?= %d && (%s)", condor.Held, restartHoldSubCode, dag),
+	)
 	return c.change(ctx, id, "condor_release", held, "-reason", "htcd: DAGMan has another limit")
 }

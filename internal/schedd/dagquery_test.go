@@ -16,8 +16,17 @@ esac`})
 	var nodes []condor.Job
 	require.NoError(
 		t,
-		client.Query(t.Context(), Identity{}, Query{Where: condor.Tag{UID: "u", Attempt: 2}.NodesConstraint(), Nodes: true}, func(j condor.Job) error { nodes = append(nodes, j); return nil }),
+		client.Query(
+			t.Context(),
+			Identity{},
+			Query{Where: condor.Tag{UID: "u", Attempt: 2}.NodesConstraint(), Nodes: true},
+			func(j condor.Job) error { nodes = append(nodes, j); return nil },
+		),
 	)
-	require.Equal(t, []condor.Job{{Cluster: 7, Status: condor.Running, Node: condor.NodeTag{UID: "u", DAG: 2, Number: 5}}}, nodes)
+	require.Equal(
+		t,
+		[]condor.Job{{Cluster: 7, Status: condor.Running, Node: condor.NodeTag{UID: "u", DAG: 2, Number: 5}}},
+		nodes,
+	)
 	require.NotContains(t, Projection, condor.AttrNode, "of HTCJobs no more is asked for")
 }

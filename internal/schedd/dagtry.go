@@ -26,7 +26,11 @@ func (c *Client) TryDAG(ctx context.Context, id Identity, dir string) (why strin
 	}
 	if cluster.ID > 0 {
 		defer func() { // condor_rm has a deadline of its own
-			_, failed := c.Change(context.WithoutCancel(ctx), id, Remove{inCluster(cluster.ID), "htcd doctor has what it wanted"})
+			_, failed := c.Change(
+				context.WithoutCancel(ctx),
+				id,
+				Remove{inCluster(cluster.ID), "htcd doctor has what it wanted"},
+			)
 			err = errors.Join(err, failed)
 		}()
 	}

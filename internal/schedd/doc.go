@@ -9,8 +9,8 @@
 // A Query and a Change are values, and say by a condor.Constraint which jobs they are for: a new question, or a new
 // change, adds no method to those who pass it on. Nobody above this package writes ClassAd expressions.
 //
-// Every command runs with a deadline, in its own process group and environment (command.go), and ends in a condor.Job or
-// in a *condor.Error whose Kind says whether a retry can help.
+// Every command runs with a deadline, in its own process group and environment (command.go), and ends in a condor.Job
+// or in a *condor.Error whose Kind says whether a retry can help.
 //
 // The package decides nothing about HTCJobs: when to submit, what "absent" means and what to do about a half-spooled
 // cluster is up to its callers.

@@ -108,7 +108,12 @@ func TestASitesCommandIsAskedForEachAccountAndNotEveryTime(t *testing.T) {
 
 	require.Error(
 		t,
-		client.Query(t.Context(), Identity{CCache: "/tickets/a", Endpoint: Endpoint{"far.test", "old.test"}}, Query{Where: "x"}, nil),
+		client.Query(
+			t.Context(),
+			Identity{CCache: "/tickets/a", Endpoint: Endpoint{"far.test", "old.test"}},
+			Query{Where: "x"},
+			nil,
+		),
 	)
 	said, err := os.ReadFile(dir + "/q")
 	require.NoError(t, err)

@@ -46,14 +46,17 @@ func (c *Client) factories(ctx context.Context, id Identity, where condor.Constr
 		"-constraint",
 		string(where.And(condor.AttrMade+" =!= undefined")),
 	)
-	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
-		return classad.ReadJSON(r, func(ad classad.Ad) error {
-			if err := fn(newFactory(ad)); err != nil {
-				return &callerError{err}
-			}
-			return nil
-		})
-	}})
+	return c.run(
+		ctx,
+		command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
+			return classad.ReadJSON(r, func(ad classad.Ad) error {
+				if err := fn(newFactory(ad)); err != nil {
+					return &callerError{err}
+				}
+				return nil
+			})
+		}},
+	)
 }
 
 // The modes of a factory in the attribute JobFactoryPaused.
@@ -140,7 +143,16 @@ type StopMaking struct {
 }
 
 func (s StopMaking) by(ctx context.Context, c *Client, id Identity) (Outcome, error) {
-	there, err := c.editFactory(ctx, id, s.Tag, s.Cluster, "JobMaterializeMaxIdle", "0", "JobMaterializePaused", fmt.Sprint(factoryRemoved))
+	there, err := c.editFactory(
+		ctx,
+		id,
+		s.Tag,
+		s.Cluster,
+		"JobMaterializeMaxIdle",
+		"0",
+		"JobMaterializePaused",
+		fmt.Sprint(factoryRemoved),
+	)
 	if err != nil || !there {
 		return Outcome{}, err
 	}

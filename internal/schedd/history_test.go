@@ -39,7 +39,12 @@ func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
 				map[string]string{"condor_history": fmt.Sprintf(slow, asked, c.length), "condor_ping": ""},
 			)
 			seen := func(b HistoryBounds) (clusters []int, err error) {
-				err = client.Query(t.Context(), Identity{}, Query{Left: &b}, func(j condor.Job) error { clusters = append(clusters, j.Cluster); return nil })
+				err = client.Query(
+					t.Context(),
+					Identity{},
+					Query{Left: &b},
+					func(j condor.Job) error { clusters = append(clusters, j.Cluster); return nil },
+				)
 				return clusters, err
 			}
 			all, err := seen(HistoryBounds{Since: "2.0"})
@@ -74,7 +79,12 @@ func TestAHistoryIsNotReadFromItsEndAgainWhileItsBeginningIsLateToo(t *testing.T
 	)
 	seen := 0
 	ask := func() error {
-		return client.Query(t.Context(), Identity{}, Query{Left: &HistoryBounds{}}, func(condor.Job) error { seen++; return nil })
+		return client.Query(
+			t.Context(),
+			Identity{},
+			Query{Left: &HistoryBounds{}},
+			func(condor.Job) error { seen++; return nil },
+		)
 	}
 	for range 2 {
 		require.Equal(t, condor.Timeout, condor.KindOf(ask()))
@@ -98,7 +108,12 @@ func TestOneAtATimeReadsAHistoryFromItsEnd(t *testing.T) {
 	var asking errgroup.Group
 	for range 3 {
 		asking.Go(func() error {
-			return client.Query(t.Context(), Identity{}, Query{Left: &HistoryBounds{}}, func(condor.Job) error { return nil })
+			return client.Query(
+				t.Context(),
+				Identity{},
+				Query{Left: &HistoryBounds{}},
+				func(condor.Job) error { return nil },
+			)
 		})
 	}
 	require.NoError(t, asking.Wait())

@@ -66,8 +66,10 @@ func (r ReleaseHeld) by(ctx context.Context, c *Client, id Identity) (Outcome, e
 		ctx,
 		id,
 		"condor_release",
-		condor.Constraint(fmt.Sprintf("(JobStatus == %d && %s || %s && substr(JobMaterializePauseReason, 0, %d) == %q) && (%s)",
-			condor.Held, condor.PoolHeld, aFactory, len(PoolHold), PoolHold, r.Where)),
+		condor.Constraint(
+			fmt.Sprintf("(JobStatus == %d && %s || %s && substr(JobMaterializePauseReason, 0, %d) == %q) && (%s)",
+				condor.Held, condor.PoolHeld, aFactory, len(PoolHold), PoolHold, r.Where),
+		),
 		"-reason",
 		r.Reason,
 	)

@@ -24,11 +24,19 @@ func TestNoJobToHoldOrToReleaseIsNoError(t *testing.T) {
 			"condor_hold": `echo "AUTHENTICATE:1003:Failed to authenticate with any method" >&2; ` + last("hold"),
 		},
 	)
-	require.Equal(t, condor.Credentials, condor.KindOf(failed(client.Change(t.Context(), Identity{}, HoldIdle{Where: "x", Reason: "y"}))))
+	require.Equal(
+		t,
+		condor.Credentials,
+		condor.KindOf(failed(client.Change(t.Context(), Identity{}, HoldIdle{Where: "x", Reason: "y"}))),
+	)
 }
 
 func TestOnlyOurHoldIsAPools(t *testing.T) {
-	ours := condor.Job{Status: condor.Held, HoldReasonCode: condor.PoolHoldCode, HoldReasonSubCode: condor.PoolHoldSubCode}
+	ours := condor.Job{
+		Status:            condor.Held,
+		HoldReasonCode:    condor.PoolHoldCode,
+		HoldReasonSubCode: condor.PoolHoldSubCode,
+	}
 	require.True(t, ours.HeldByPool())
 	for _, edit := range []func(*condor.Job){
 		func(j *condor.Job) { j.Status = condor.Idle },

@@ -183,7 +183,10 @@ func namedSchedd(out string) (string, error) {
 		}
 	}
 	if !scheddName.MatchString(name) {
-		return "", fmt.Errorf("expected the schedd's name, or SCHEDD_HOST=name, found %q", condor.Clip(strings.TrimSpace(out)))
+		return "", fmt.Errorf(
+			"expected the schedd's name, or SCHEDD_HOST=name, found %q",
+			condor.Clip(strings.TrimSpace(out)),
+		)
 	}
 	return name, nil
 }

@@ -94,13 +94,17 @@ func (n *narrowing) within(ctx context.Context, there []condor.Job) error {
 	if len(there) == 0 {
 		return nil
 	}
-	err := n.client.ask(ctx, n.q.about(attributes(n.q.fields()), span(there), small(n.q.fields())), func(j condor.Job) error {
-		if n.seen[numberOf(j)] {
-			return nil
-		}
-		n.seen[numberOf(j)] = true
-		return n.fn(j)
-	})
+	err := n.client.ask(
+		ctx,
+		n.q.about(attributes(n.q.fields()), span(there), small(n.q.fields())),
+		func(j condor.Job) error {
+			if n.seen[numberOf(j)] {
+				return nil
+			}
+			n.seen[numberOf(j)] = true
+			return n.fn(j)
+		},
+	)
 	e, failed := errors.AsType[*condor.Error](err)
 	switch {
 	case err != nil && !failed:

@@ -16,6 +16,10 @@ func TestAPoolTakesJobsOfSeveralNodesOfTheScheddThatItsMachinesName(t *testing.T
 	for _, schedulers := range [][]string{nil, {other}, {"a.example.org"}} {
 		err := takesNodes("a.example.org", schedulers)
 		require.Equal(t, condor.Refused, condor.KindOf(err))
-		require.ErrorContains(t, err, `spec.nodes: no machine of the pool takes jobs of several nodes from this schedd (DedicatedScheduler = "DedicatedScheduler@a.example.org")`)
+		require.ErrorContains(
+			t,
+			err,
+			`spec.nodes: no machine of the pool takes jobs of several nodes from this schedd (DedicatedScheduler = "DedicatedScheduler@a.example.org")`,
+		)
 	}
 }

@@ -40,7 +40,11 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 			silent,
 		)
 	} else {
-		explained.Stderr = fmt.Sprintf("the collector %s has no record of schedd %s: it is stopped, or it has another name", collector, named(args))
+		explained.Stderr = fmt.Sprintf(
+			"the collector %s has no record of schedd %s: it is stopped, or it has another name",
+			collector,
+			named(args),
+		)
 	}
 	return &explained
 }

@@ -167,19 +167,29 @@ func hash(v classad.Value) string {
 
 // presence is what is requested with Query.Presence. The owner of a job can change none of it.
 var presence = map[string]func(*condor.Job, classad.Value){
-	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
+	"ClusterId": fields["ClusterId"],
+	"ProcId":    fields["ProcId"],
+	"JobStatus": fields["JobStatus"],
+	"Owner":     fields["Owner"],
 }
 
 // taggedPresence is what is requested with Query.UIDs. The owner of a job can change the UID, but the constraint allows
 // only those it names.
-var taggedPresence = withMore(presence, map[string]func(*condor.Job, classad.Value){condor.AttrUID: fields[condor.AttrUID]})
+var taggedPresence = withMore(
+	presence,
+	map[string]func(*condor.Job, classad.Value){condor.AttrUID: fields[condor.AttrUID]},
+)
 
 // reasons are requested separately: see ErrReasons.
 var reasons = map[string]func(*condor.Job, classad.Value){
-	"HoldReason":       func(j *condor.Job, v classad.Value) { j.HoldReason = interned(v) },
-	"LastHoldReason":   func(j *condor.Job, v classad.Value) { j.LastHoldReason = interned(v) },
-	"RemoveReason":     func(j *condor.Job, v classad.Value) { j.RemoveReason = interned(v) },
-	condor.AttrOutputs: func(j *condor.Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
+	"HoldReason":     func(j *condor.Job, v classad.Value) { j.HoldReason = interned(v) },
+	"LastHoldReason": func(j *condor.Job, v classad.Value) { j.LastHoldReason = interned(v) },
+	"RemoveReason":   func(j *condor.Job, v classad.Value) { j.RemoveReason = interned(v) },
+	// names of files, exactly
+	condor.AttrOutputs: func(j *condor.Job, v classad.Value) {
+		names, _ := v.Str()
+		j.Outputs = strings.Clone(names)
+	},
 }
 
 // Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their

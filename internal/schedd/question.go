@@ -59,7 +59,10 @@ func (q question) fields() map[string]func(*condor.Job, classad.Value) {
 func (q question) about(projection string, constraints ...condor.Constraint) command {
 	cmd := q.command
 	cmd.args = append(slices.Clone(cmd.args), "-attributes", projection)
-	constraints = slices.DeleteFunc(append([]condor.Constraint{q.Where}, constraints...), func(c condor.Constraint) bool { return c == "" })
+	constraints = slices.DeleteFunc(
+		append([]condor.Constraint{q.Where}, constraints...),
+		func(c condor.Constraint) bool { return c == "" },
+	)
 	if len(constraints) > 1 {
 		for i, c := range constraints {
 			constraints[i] = "(" + c + ")"

@@ -17,7 +17,10 @@ import (
 func TestQueueReadsJobs(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": "cat <<'EOF'\n" + twoJobs + "EOF"})
 	var jobs []condor.Job
-	require.NoError(t, client.Query(t.Context(), Identity{}, Query{}, func(j condor.Job) error { jobs = append(jobs, j); return nil }))
+	require.NoError(
+		t,
+		client.Query(t.Context(), Identity{}, Query{}, func(j condor.Job) error { jobs = append(jobs, j); return nil }),
+	)
 	no, three := false, 3
 	require.Equal(t, []condor.Job{
 		{
@@ -104,14 +107,23 @@ func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {
 	var jobs []condor.Job
 	require.NoError(
 		t,
-		client.Query(t.Context(), Identity{}, Query{Where: "A"}, func(j condor.Job) error { jobs = append(jobs, j); return nil }),
+		client.Query(
+			t.Context(),
+			Identity{},
+			Query{Where: "A"},
+			func(j condor.Job) error { jobs = append(jobs, j); return nil },
+		),
 	)
 	require.Len(t, jobs, 3, "each once")
 	require.Equal(t, condor.Job{Cluster: 1, Status: condor.Running}, jobs[0])
 	for _, j := range jobs[1:] {
 		require.True(t, j.Unread == (j.Proc == 1 || j.Status == condor.Running && j.Reasoned), j.ID())
 	}
-	require.Equal(t, condor.Job{Cluster: 2, Proc: 1, Status: condor.Held, Tag: condor.Tag{UID: "u"}, Unread: true, Reasoned: true}, jobs[2])
+	require.Equal(
+		t,
+		condor.Job{Cluster: 2, Proc: 1, Status: condor.Held, Tag: condor.Tag{UID: "u"}, Unread: true, Reasoned: true},
+		jobs[2],
+	)
 }
 
 func TestReasonsAreAskedForWhereTheyAreNeeded(t *testing.T) {
@@ -196,8 +208,10 @@ func TestTextsOfAnAdAreFitToBeShown(t *testing.T) {
 
 func TestAHeldJobOfSeveralNodesHadEndedIfItsOutputWasTransferred(t *testing.T) {
 	for ends, is := range map[string]bool{"JobCurrentFinishTransferOutputDate = 1010": true, "LastVacateTime = 1010": false} {
-		ad, err := classad.ParseAd("ClusterId = 7\nProcId = 0\nJobStatus = 5\nHoldReasonCode = 3\nJobCurrentStartDate = 1000\n" +
-			"ExitBySignal = false\nExitCode = 7\n" + ends + "\n")
+		ad, err := classad.ParseAd(
+			"ClusterId = 7\nProcId = 0\nJobStatus = 5\nHoldReasonCode = 3\nJobCurrentStartDate = 1000\n" +
+				"ExitBySignal = false\nExitCode = 7\n" + ends + "\n",
+		)
 		require.NoError(t, err)
 		j, err := newJob(ad)
 		require.NoError(t, err)

@@ -79,16 +79,19 @@ func (c *Client) Requests(
 		short,
 	)
 	args = append(append(args, "-allusers", "-constraint", these, "-af:t"), requestColumns...)
-	return c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			if request, ok := readRequest(lines.Text()); ok {
-				fn(request)
+	return c.run(
+		ctx,
+		command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
+			lines := bufio.NewScanner(r)
+			lines.Buffer(nil, 1<<20)
+			for lines.Scan() {
+				if request, ok := readRequest(lines.Text()); ok {
+					fn(request)
+				}
 			}
-		}
-		return lines.Err()
-	}})
+			return lines.Err()
+		}},
+	)
 }
 
 // readRequest reads a line. The owner of a job may have written anything into it.

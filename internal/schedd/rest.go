@@ -56,7 +56,11 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 			}
 			unlisted = at
 			// The next fetch has the list again: only it shows whether something is missing.
-			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(dir) + ", undefined, " + classad.Quote(list) + ")"
+			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(
+				dir,
+			) + ", undefined, " + classad.Quote(
+				list,
+			) + ")"
 		}
 		if _, err := c.edit(ctx, id, procs.Constraint(), edit...); err != nil {
 			return err
@@ -77,7 +81,11 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 		return err
 	}
 	for _, stream := range []string{condor.Stdout, condor.Stderr} {
-		f, err := os.OpenFile(filepath.Join(own, stream), os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- of this fetch alone
+		f, err := os.OpenFile(
+			filepath.Join(own, stream),
+			os.O_CREATE|os.O_EXCL,
+			0o600,
+		) // #nosec G304 -- of this fetch alone
 		if err == nil {
 			err = f.Close()
 		}
@@ -120,8 +128,9 @@ func names(dir string) ([]string, error) {
 }
 
 // lacking returns the names in a list that are neither the name of a file that arrived nor a part of one. Blanks at the
-// ends of names and control characters do not count: the list may have lost them on its way. HTCondor 25 writes the list behind
-// those of the checkpoints that were sent from the same machine, without a comma between (FileTransfer::PipeReadFullString).
+// ends of names and control characters do not count: the list may have lost them on its way. HTCondor 25 writes the
+// list behind those of the checkpoints that were sent from the same machine, without a comma between
+// (FileTransfer::PipeReadFullString).
 func lacking(list string, came []string) []string {
 	parts := map[string]int{}
 	for _, name := range came {

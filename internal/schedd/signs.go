@@ -49,7 +49,10 @@ var ownLine = regexp.MustCompile(`^(AUTHENTICATE|SECMAN|CEDAR):[0-9]+:`)
 // signs are HTCondor 23.9's own words. Only failures known to be final are Refused; unknown ones are shown and tried
 // again.
 var signs = []sign{
-	{condor.Limit, []string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"}},
+	{
+		condor.Limit,
+		[]string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"},
+	},
 	// The schedd went away during the handshake; the next line mentions authentication.
 	{condor.Unreachable, []string{"AUTHENTICATE:1002"}},
 	{
@@ -64,10 +67,31 @@ var signs = []sign{
 	},
 	{condor.NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
 	{condor.Refused, []string{"Failed to parse command file", "Parse error in expression"}},
-	{condor.Unreachable, []string{
-		"Can't find address", notLocated, "unknown host", "failed to make connection", "cannot get address", "Collector has no record", "No such schedd named", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
-		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
-	}},
+	{
+		condor.Unreachable,
+		[]string{
+			"Can't find address",
+			notLocated,
+			"unknown host",
+			"failed to make connection",
+			"cannot get address",
+			"Collector has no record",
+			"No such schedd named",
+			"(null)",
+			"Can't find schedd",
+			"Failed to connect",
+			"Failed to fetch ads",
+			"Unable to locate",
+			"Couldn't contact",
+			"CEDAR:6001",
+			"CEDAR:6002",
+			"SECMAN:2003",
+			"SECMAN:2007",
+			"Failed to send",
+			"Connection refused",
+			"Connection closed",
+		},
+	},
 }
 
 // commitFailed begins condor_submit's message when the schedd rejects the complete submission.

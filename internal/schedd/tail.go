@@ -19,10 +19,11 @@ var ErrNoNode = errors.New("the schedd has no node for the job")
 // Tail describes what to read of a running job.
 type Tail struct {
 	Cluster, Proc int
-	Stderr        bool  // its standard error instead of its standard output
-	Follow        bool  // continue with what it writes, until it or the context ends
-	MaxBytes      int64 // per transfer: from the end of the existing output at first, then, with Follow, of what was added
-	Timeout       time.Duration
+	Stderr        bool // its standard error instead of its standard output
+	Follow        bool // continue with what it writes, until it or the context ends
+	// per transfer: from the end of the existing output at first, then, with Follow, of what was added
+	MaxBytes int64
+	Timeout  time.Duration
 }
 
 // Tail copies what a running job has written to w, directly from the node it runs on. The node's starter does nothing
@@ -47,13 +48,16 @@ func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) err
 		stream = condor.Stderr
 	}
 	args = append(args, fmt.Sprintf("%d.%d", t.Cluster, t.Proc), stream)
-	err = c.run(ctx, command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
-		_, err := io.Copy(w, r)
-		if err != nil && ctx.Err() == nil {
-			return &callerError{err}
-		}
-		return nil
-	}})
+	err = c.run(
+		ctx,
+		command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
+			_, err := io.Copy(w, r)
+			if err != nil && ctx.Err() == nil {
+				return &callerError{err}
+			}
+			return nil
+		}},
+	)
 	var said *condor.Error
 	if errors.As(err, &said) && strings.Contains(said.Stderr, "does not support remote access") {
 		return ErrNoNode

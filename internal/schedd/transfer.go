@@ -16,7 +16,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same jobs.
+// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same
+// jobs.
 const attrFetch = "HTCJobFetch"
 
 const (
@@ -27,7 +28,9 @@ const (
 )
 
 // Waiting matches every completed job, sent by any htcd, that has not been released.
-var Waiting = condor.Constraint(fmt.Sprintf("%s && JobStatus == %d && %s =!= true", condor.Tagged, condor.Completed, condor.AttrFetched))
+var Waiting = condor.Constraint(
+	fmt.Sprintf("%s && JobStatus == %d && %s =!= true", condor.Tagged, condor.Completed, condor.AttrFetched),
+)
 
 // Procs are jobs of one cluster.
 type Procs struct {
@@ -92,8 +95,20 @@ func (p Procs) nodeDirs() string {
 // ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may
 // have edited it.
 var ownPlaces = []string{
-	"Out", classad.Quote(condor.Stdout), "Err", classad.Quote(condor.Stderr), "TransferOutputRemaps", "undefined",
-	"SUBMIT_Out", classad.Quote(condor.Stdout), "SUBMIT_Err", classad.Quote(condor.Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
+	"Out",
+	classad.Quote(condor.Stdout),
+	"Err",
+	classad.Quote(condor.Stderr),
+	"TransferOutputRemaps",
+	"undefined",
+	"SUBMIT_Out",
+	classad.Quote(condor.Stdout),
+	"SUBMIT_Err",
+	classad.Quote(condor.Stderr),
+	"SUBMIT_TransferOutputRemaps",
+	"undefined",
+	"SUBMIT_UserLog",
+	"undefined",
 }
 
 // TransferError says which job's output could not be fetched. The others may be fetched without it.
@@ -205,7 +220,12 @@ func (r Release) by(ctx context.Context, c *Client, id Identity) (o Outcome, err
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit
 // reports the same for none and for jobs of another account, and also when the schedd dies in between: then it does not
 // answer the second time.
-func (c *Client) edit(ctx context.Context, id Identity, where condor.Constraint, pairs ...string) (found bool, err error) {
+func (c *Client) edit(
+	ctx context.Context,
+	id Identity,
+	where condor.Constraint,
+	pairs ...string,
+) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return false, err
@@ -213,7 +233,10 @@ func (c *Client) edit(ctx context.Context, id Identity, where condor.Constraint,
 	args = append(append(args, "-constraint", string(where)), pairs...)
 	for range 2 {
 		var out bytes.Buffer
-		err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+		err = c.run(
+			ctx,
+			command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)},
+		)
 		var e *condor.Error
 		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != condor.Unknown ||
 			!strings.HasPrefix(e.Stderr, "Failed to set attribute") {

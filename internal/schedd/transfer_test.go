@@ -107,7 +107,9 @@ func TestRelease(t *testing.T) {
 	client = tools(
 		t,
 		long,
-		map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`},
+		map[string]string{
+			"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`,
+		},
 	)
 	o, err = client.Change(t.Context(), Identity{}, Release{Procs: procs})
 	require.NoError(t, err, "it has left already")
@@ -152,7 +154,16 @@ func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
 	note := `echo "$(basename "$0") $*" >>` + said
 	client := tools(t, long, map[string]string{"condor_hold": note, "condor_qedit": note, "condor_release": note})
-	require.NoError(t, failed(client.Change(t.Context(), Identity{}, SetMaxJobs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Jobs: 12})))
+	require.NoError(
+		t,
+		failed(
+			client.Change(
+				t.Context(),
+				Identity{},
+				SetMaxJobs{Tag: condor.Tag{UID: "u", Attempt: 1}, Cluster: 7, Jobs: 12},
+			),
+		),
+	)
 	text, err := os.ReadFile(said)
 	require.NoError(t, err)
 	lines := strings.Split(string(text), "\n")

@@ -21,7 +21,11 @@ func (c *Client) ofToken(ctx context.Context, id Identity, err error) error {
 		return err
 	}
 	if condor.KindOf(err) == condor.Unreachable {
-		if objects := c.pingCollector(ctx, id); condor.KindOf(objects) == condor.Credentials || condor.KindOf(objects) == condor.NotAuthorised {
+		if objects := c.pingCollector(
+			ctx,
+			id,
+		); condor.KindOf(objects) == condor.Credentials ||
+			condor.KindOf(objects) == condor.NotAuthorised {
 			err = objects
 		}
 	}
@@ -62,7 +66,11 @@ func (c *Client) ofSciToken(ctx context.Context, id Identity) string {
 		if unknown != nil {
 			return ""
 		}
-		_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, debug, "-type", "SCHEDD", "-long", "WRITE")...)
+		_, err = c.ping(
+			ctx,
+			id,
+			min(answerTime, c.o.Timeout),
+			append(args, debug, "-type", "SCHEDD", "-long", "WRITE")...)
 	}
 	return sciTokenTrouble(server, id.Claims, err)
 }

@@ -84,7 +84,14 @@ patches:
 `, manifests+"/cluster-install", controllerImage, executorImage), 0o600); err != nil {
 		return err
 	}
-	if _, err := b.Lab.RunInput(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n", "kubectl", "apply", "-f", "-"); err != nil {
+	if _, err := b.Lab.RunInput(
+		ctx,
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n",
+		"kubectl",
+		"apply",
+		"-f",
+		"-",
+	); err != nil {
 		return err
 	}
 	// A busy apiserver takes longer than it grants itself for the CRDs of 4.0, which have megabytes.
@@ -92,7 +99,16 @@ patches:
 		_, err = b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "-k", dir)
 		return err == nil
 	}, func() string { return fmt.Sprint("Argo is not installed: ", err) })
-	if _, err := b.Lab.Run(ctx, "kubectl", "-n", "argo", "rollout", "status", "deployment/workflow-controller", "--timeout=3m"); err != nil {
+	if _, err := b.Lab.Run(
+		ctx,
+		"kubectl",
+		"-n",
+		"argo",
+		"rollout",
+		"status",
+		"deployment/workflow-controller",
+		"--timeout=3m",
+	); err != nil {
 		said, _ := b.Lab.Run(ctx, "kubectl", "-n", "argo", "describe", "pods")
 		return fmt.Errorf("%w\n%s", err, said)
 	}

@@ -150,7 +150,14 @@ func TestKilledAgentsAndDaemonsFindTheirJobsAgain(t *testing.T) {
 
 	agents := func() []string {
 		return strings.Fields(
-			b.Kubectl("get", "pods", "-l", "workflows.argoproj.io/component=agent", "-o", "jsonpath={.items[*].metadata.uid}"),
+			b.Kubectl(
+				"get",
+				"pods",
+				"-l",
+				"workflows.argoproj.io/component=agent",
+				"-o",
+				"jsonpath={.items[*].metadata.uid}",
+			),
 		)
 	}
 	killed := agents()

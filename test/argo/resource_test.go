@@ -123,7 +123,13 @@ func TestStopAndDeadlinesLeaveNoJobs(t *testing.T) {
 			jobs := b.sent(name, 1)
 			b.Kubectl("patch", "workflow", name, "--type=json", "-p", patch)
 			b.Eventually(func() bool { return len(b.labelled(name)) == 0 }, func() string {
-				return "it has left its job:\n" + b.Kubectl("get", "workflows,htcjobs,pods") + b.Kubectl("describe", "workflows")
+				return "it has left its job:\n" + b.Kubectl(
+					"get",
+					"workflows,htcjobs,pods",
+				) + b.Kubectl(
+					"describe",
+					"workflows",
+				)
 			})
 			for _, job := range jobs {
 				require.Empty(t, b.Queued(trial.Tagged(&job)))

@@ -67,11 +67,22 @@ func readingAds(_ context.Context, _ *place, n int) ([]figure, error) {
 			}
 		}
 	}
-	return []figure{{
-		what: "json", ours: ours.rate(), floor: generic.rate(), unit: "MB/s", aim: "5x",
-		note: fmt.Sprintf("median of %d, by CPU time; %.1f allocations per ad, encoding/json %.0f; the bytes alone %.0f MB/s",
-			turns, ours.allocations/float64(n), generic.allocations/float64(n), alone.rate()),
-	}}, nil
+	return []figure{
+		{
+			what:  "json",
+			ours:  ours.rate(),
+			floor: generic.rate(),
+			unit:  "MB/s",
+			aim:   "5x",
+			note: fmt.Sprintf(
+				"median of %d, by CPU time; %.1f allocations per ad, encoding/json %.0f; the bytes alone %.0f MB/s",
+				turns,
+				ours.allocations/float64(n),
+				generic.allocations/float64(n),
+				alone.rate(),
+			),
+		},
+	}, nil
 }
 
 // reader is one way to read a text, with its time in each turn.

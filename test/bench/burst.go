@@ -48,7 +48,14 @@ func burst(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		return nil, err
 	}
 	began, done := time.Now(), d.profile("burst", 20)
-	if _, err := p.create(ctx, p.ours, "burst", n, 1, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" }); err != nil {
+	if _, err := p.create(
+		ctx,
+		p.ours,
+		"burst",
+		n,
+		1,
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" },
+	); err != nil {
 		return nil, err
 	}
 	select {

@@ -42,8 +42,12 @@ func (p *place) poster(connections int) (*poster, error) {
 
 func (s *poster) post(ctx context.Context, namespace, name, jobID string) error {
 	event, err := json.Marshal(map[string]any{
-		"specversion": "1.0", "type": "ch.cern.htc.job.ended", "source": "/bench", "id": jobID, "datacontenttype": "application/json",
-		"data": map[string]any{"name": name, "namespace": namespace, "jobid": jobID, "retcode": 0},
+		"specversion":     "1.0",
+		"type":            "ch.cern.htc.job.ended",
+		"source":          "/bench",
+		"id":              jobID,
+		"datacontenttype": "application/json",
+		"data":            map[string]any{"name": name, "namespace": namespace, "jobid": jobID, "retcode": 0},
 	})
 	if err != nil {
 		return err
@@ -143,7 +147,12 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(ctx, data, ours, filling{cluster: func(i int) int { return firstCluster + i }, procs: 1}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		ours,
+		filling{cluster: func(i int) int { return firstCluster + i }, procs: 1},
+	); err != nil {
 		return nil, err
 	}
 	d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
@@ -385,7 +394,12 @@ func insertByHand(ctx context.Context, conn *sql.Conn, from, to, batch int) erro
 			return err
 		}
 		for i := from; i < min(from+batch, to); i++ {
-			if _, err := statement.ExecContext(ctx, fmt.Sprintf("%d.%d", firstCluster, i), i, time.Now().UnixMilli()); err != nil {
+			if _, err := statement.ExecContext(
+				ctx,
+				fmt.Sprintf("%d.%d", firstCluster, i),
+				i,
+				time.Now().UnixMilli(),
+			); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,12 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		jobs,
+		filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob},
+	); err != nil {
 		return nil, nil, err
 	}
 	d, err := p.startHtcd(ctx, data, "--namespace", p.ours, "--reconcile-schedule=@every "+period, "--refresh=1000h")
@@ -42,15 +47,20 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	if _, err := d.pass(ctx, 0); err != nil {
 		return nil, nil, errors.Join(err, d.stop())
 	}
-	if err := p.told(ctx, p.ours, len(jobs), func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == procsPerJob }); err != nil {
+	if err := p.told(
+		ctx,
+		p.ours,
+		len(jobs),
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == procsPerJob },
+	); err != nil {
 		return nil, nil, errors.Join(err, d.stop())
 	}
 	return d, clusters, nil
 }
 
-// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, 15 seconds earlier. It asks
-// for what has changed in the minute before that one, too, so for up to 3 %. The floor is one condor_q for all of them
-// between two passes.
+// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, 15 seconds earlier. It
+// asks for what has changed in the minute before that one, too, so for up to 3 %. The floor is one condor_q for all of
+// them between two passes.
 func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, _, err := p.known(ctx, n, "15s")
 	if err != nil {
@@ -72,7 +82,15 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 	var ours, floor []time.Duration
 	done := d.profile("crosscheck", 45)
 	for turn := range 3 {
-		if _, err := p.as(ctx, "admin", "", nil, "condor_hold", "-constraint", fmt.Sprintf("ProcId == %d", turn)); err != nil {
+		if _, err := p.as(
+			ctx,
+			"admin",
+			"",
+			nil,
+			"condor_hold",
+			"-constraint",
+			fmt.Sprintf("ProcId == %d", turn),
+		); err != nil {
 			return nil, err
 		}
 		took, err := d.pass(ctx, d.passed())

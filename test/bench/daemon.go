@@ -53,7 +53,9 @@ func (p *place) startHtcd(ctx context.Context, data string, flags ...string) (*d
 	if err != nil {
 		return nil, err
 	}
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=/nonexistent"}, parts.HTCdEnv(p.world)...)
+	cmd.Env = append(
+		[]string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=/nonexistent"},
+		parts.HTCdEnv(p.world)...)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	log, err := os.Create(filepath.Join(p.results, "htcd.log"))
 	if err != nil {
@@ -91,7 +93,11 @@ func (d *daemon) ready(ctx context.Context) error {
 		select {
 		case err := <-d.ended:
 			d.ended <- err
-			return fmt.Errorf("htcd ended before it was ready (%w), see %s", err, filepath.Join(d.p.results, "htcd.log"))
+			return fmt.Errorf(
+				"htcd ended before it was ready (%w), see %s",
+				err,
+				filepath.Join(d.p.results, "htcd.log"),
+			)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(2 * time.Millisecond):
@@ -234,7 +240,10 @@ func (d *daemon) starts(ctx context.Context) (n float64, err error) {
 func (d *daemon) asking(ctx context.Context) (sum time.Duration, err error) {
 	err = metrics(ctx, d.p.world.Ports.Health, func(line string) error {
 		for _, name := range []string{"condor_q", "condor_history"} {
-			if value, found := strings.CutPrefix(line, fmt.Sprintf("htcd_condor_command_duration_seconds_sum{command=%q} ", name)); found {
+			if value, found := strings.CutPrefix(
+				line,
+				fmt.Sprintf("htcd_condor_command_duration_seconds_sum{command=%q} ", name),
+			); found {
 				seconds, err := strconv.ParseFloat(value, 64)
 				if err != nil {
 					return err

@@ -106,7 +106,10 @@ func day(ctx context.Context, p *place, n int) (err error) {
 	namespaces, err := p.namespaces(ctx, max(min(200, n/10), 1))
 	defer func() {
 		for _, name := range namespaces {
-			err = errors.Join(err, p.core.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}))
+			err = errors.Join(
+				err,
+				p.core.CoreV1().Namespaces().Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}),
+			)
 		}
 	}()
 	if err != nil {
@@ -307,7 +310,8 @@ func (d *diary) verdict() (wrong []error) {
 // leftovers returns what HTCondor has twice, not at all, or still, and what the ledger still has.
 func (p *place) leftovers(ctx context.Context, d *diary, book *sql.DB) (wrong []error) {
 	var rows int
-	if err := book.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM htcjobs)`).Scan(&rows); err != nil ||
+	if err := book.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM htcjobs)`).
+		Scan(&rows); err != nil ||
 		rows > 0 {
 		wrong = append(wrong, fmt.Errorf("the ledger still has %d rows (%v)", rows, err))
 	}

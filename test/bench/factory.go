@@ -119,8 +119,22 @@ func (p *place) limited(ctx context.Context, d *daemon, n int, lines string) (fi
 	gone := time.Since(began)
 	most, err := d.status("VmHWM")
 	return []figure{
-		{what: "applied to 1,000 idle", ours: idle.Seconds(), floor: rawIdle.Seconds(), unit: "s", aim: "10 s", note: "load " + load()},
-		{what: "deleted to nothing left", ours: gone.Seconds(), floor: rawGone.Seconds(), unit: "s", aim: "10 s", note: "load " + load()},
+		{
+			what:  "applied to 1,000 idle",
+			ours:  idle.Seconds(),
+			floor: rawIdle.Seconds(),
+			unit:  "s",
+			aim:   "10 s",
+			note:  "load " + load(),
+		},
+		{
+			what:  "deleted to nothing left",
+			ours:  gone.Seconds(),
+			floor: rawGone.Seconds(),
+			unit:  "s",
+			aim:   "10 s",
+			note:  "load " + load(),
+		},
 		{what: "ads in the queue", ours: float64(ads), floor: float64(min(n, submit.IdleAtOnce)), unit: "ads"},
 		{what: "directories in the spool", ours: float64(spooled), unit: "directories"},
 		{what: "object", ours: float64(len(object)) / 1000, unit: "kB", aim: "16 kB"},
@@ -232,14 +246,32 @@ func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		return nil, err
 	}
 	began := time.Now()
-	if _, err := p.create(ctx, p.ours, "made", 1, n, asFactory, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" }); err != nil {
+	if _, err := p.create(
+		ctx,
+		p.ours,
+		"made",
+		1,
+		n,
+		asFactory,
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" },
+	); err != nil {
 		return nil, err
 	}
-	if _, err := p.untilJob(ctx, "made-00000", "over", func(job *v1alpha1.HTCJob) bool { return int(job.Status.Succeeded) == n }); err != nil {
+	if _, err := p.untilJob(
+		ctx,
+		"made-00000",
+		"over",
+		func(job *v1alpha1.HTCJob) bool { return int(job.Status.Succeeded) == n },
+	); err != nil {
 		return nil, err
 	}
 	ended := time.Since(began)
-	if _, err := p.untilJob(ctx, "made-00000", "fetched", func(job *v1alpha1.HTCJob) bool { return job.Status.OutputFetched }); err != nil {
+	if _, err := p.untilJob(
+		ctx,
+		"made-00000",
+		"fetched",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.OutputFetched },
+	); err != nil {
 		return nil, err
 	}
 	fetched := time.Since(began)

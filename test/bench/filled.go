@@ -33,7 +33,10 @@ func htcjob(name string, procs int) *v1alpha1.HTCJob {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.HTCJobSpec{
-			Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}, Queue: &n},
+			Script: v1alpha1.Script{
+				Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"},
+				Queue:   &n,
+			},
 			HTCOpts: "requirements = false\n",
 		},
 	}
@@ -78,9 +81,26 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 		err := book.Write(ctx, func(tx *ledger.Tx) error {
 			for i, job := range page {
 				run := ledger.Run{
-					UID: string(job.UID), Attempt: 1, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
-					State: ledger.Submitted, Schedd: p.schedd, Cluster: f.cluster(first + i), Procs: f.procs, TokenHash: hash[:],
-					TempDir: filepath.Join(data, "staging", string(job.UID)+"-1"), Created: now, Submitted: now, Checked: now,
+					UID: string(
+						job.UID,
+					),
+					Attempt:    1,
+					Namespace:  job.Namespace,
+					Name:       job.Name,
+					Generation: job.Generation,
+					State:      ledger.Submitted,
+					Schedd:     p.schedd,
+					Cluster:    f.cluster(first + i),
+					Procs:      f.procs,
+					TokenHash:  hash[:],
+					TempDir: filepath.Join(
+						data,
+						"staging",
+						string(job.UID)+"-1",
+					),
+					Created:   now,
+					Submitted: now,
+					Checked:   now,
 				}
 				if f.ended {
 					run.Ended, run.Confirmed = now, true
@@ -97,8 +117,18 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 					}
 					code := 0
 					err := tx.UpdateProc(
-						ledger.Proc{UID: run.UID, Attempt: 1, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: 4,
-							ExitCode: &code, Reason: "Completed", Message: "exit code 0", Source: "crosscheck", Changed: now},
+						ledger.Proc{
+							UID:       run.UID,
+							Attempt:   1,
+							Proc:      proc,
+							Status:    ledger.StatusSucceeded,
+							JobStatus: 4,
+							ExitCode:  &code,
+							Reason:    "Completed",
+							Message:   "exit code 0",
+							Source:    "crosscheck",
+							Changed:   now,
+						},
 					)
 					if err != nil {
 						return err
@@ -134,8 +164,13 @@ func (p *place) inQueueAs(ctx context.Context, jobs []*v1alpha1.HTCJob, procs in
 	// The schedd answers nobody while it takes a large one.
 	err = inParallel(len(jobs), max(1, min(4, 40_000/procs)), func(i int) error {
 		tag := condor.Tag{UID: string(jobs[i].UID), Attempt: 1, Namespace: jobs[i].Namespace, Name: jobs[i].Name}
-		text := lines + fmt.Sprintf("+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n",
-			tag.UID, tag.Namespace, tag.Name, procs)
+		text := lines + fmt.Sprintf(
+			"+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n",
+			tag.UID,
+			tag.Namespace,
+			tag.Name,
+			procs,
+		)
 		file := filepath.Join(dir, fmt.Sprintf("%d.sub", i))
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err

@@ -93,7 +93,14 @@ func table(ctx context.Context, p *place, only string, growth bool, size int) er
 				say(f.line(r.name, n))
 			}
 			if err != nil {
-				say(fmt.Sprintf("| %s | %d | not measured: %s | | | |", r.name, n, strings.ReplaceAll(err.Error(), "\n", " ")))
+				say(
+					fmt.Sprintf(
+						"| %s | %d | not measured: %s | | | |",
+						r.name,
+						n,
+						strings.ReplaceAll(err.Error(), "\n", " "),
+					),
+				)
 				errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
 			}
 			p.tidy(ctx)

@@ -36,7 +36,9 @@ func (d *daemon) quiet(ctx context.Context) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if used := (after - before).Seconds() / time.Since(at).Seconds(); used < 0.1 || time.Since(began) > 5*time.Minute {
+		if used := (after - before).Seconds() / time.Since(at).
+			Seconds(); used < 0.1 ||
+			time.Since(began) > 5*time.Minute {
 			return used, nil
 		}
 	}
@@ -113,10 +115,20 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	if err != nil {
 		return figures, err
 	}
-	if err := p.fill(ctx, data, open, filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		open,
+		filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob},
+	); err != nil {
 		return figures, err
 	}
-	if err := p.fill(ctx, data, ended, filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		ended,
+		filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true},
+	); err != nil {
 		return figures, err
 	}
 	d, err := p.startHtcd(ctx, data, "--namespace", p.ours)
@@ -174,7 +186,12 @@ func start(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		jobs,
+		filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true},
+	); err != nil {
 		return nil, err
 	}
 	d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
@@ -255,8 +272,11 @@ func requests(ctx context.Context, p *place, n int) (figures []figure, err error
 	}
 	defer func() {
 		api, all := p.core.AdmissionregistrationV1(), context.WithoutCancel(ctx)
-		err = errors.Join(err, api.MutatingAdmissionPolicyBindings().Delete(all, "htcd-finalizer", metav1.DeleteOptions{}),
-			api.MutatingAdmissionPolicies().Delete(all, "htcd-finalizer", metav1.DeleteOptions{}))
+		err = errors.Join(
+			err,
+			api.MutatingAdmissionPolicyBindings().Delete(all, "htcd-finalizer", metav1.DeleteOptions{}),
+			api.MutatingAdmissionPolicies().Delete(all, "htcd-finalizer", metav1.DeleteOptions{}),
+		)
 	}()
 	early, err := p.requestsOf(ctx, "early", n, "--finalizer-at-creation")
 	early.what = "with the finalizer at creation"
@@ -276,7 +296,10 @@ func (p *place) withFinalizer(ctx context.Context) error {
 	parts := strings.Split(string(text), "\n---\n")
 	var policy admission.MutatingAdmissionPolicy
 	var binding admission.MutatingAdmissionPolicyBinding
-	if err := errors.Join(yaml.Unmarshal([]byte(parts[0]), &policy), yaml.Unmarshal([]byte(parts[1]), &binding)); err != nil {
+	if err := errors.Join(
+		yaml.Unmarshal([]byte(parts[0]), &policy),
+		yaml.Unmarshal([]byte(parts[1]), &binding),
+	); err != nil {
 		return err
 	}
 	binding.Spec.MatchResources = &admission.MatchResources{

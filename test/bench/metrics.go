@@ -9,7 +9,12 @@ import (
 
 // metrics calls fn for each line of what a program of the lab serves at /metrics.
 func metrics(ctx context.Context, port int, fn func(line string) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", port), nil)
+	request, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		fmt.Sprintf("http://127.0.0.1:%d/metrics", port),
+		nil,
+	)
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,16 @@ func (p *place) transferRaw(ctx context.Context, cluster, n int) (time.Duration,
 		return 0, err
 	}
 	began := time.Now()
-	if _, err := p.as(ctx, "robot", root, nil, "condor_qedit", fmt.Sprint(cluster), "SUBMIT_Iwd", fmt.Sprintf(`strcat("%s/", ProcId)`, root)); err != nil {
+	if _, err := p.as(
+		ctx,
+		"robot",
+		root,
+		nil,
+		"condor_qedit",
+		fmt.Sprint(cluster),
+		"SUBMIT_Iwd",
+		fmt.Sprintf(`strcat("%s/", ProcId)`, root),
+	); err != nil {
 		return 0, err
 	}
 	if _, err := p.as(ctx, "robot", root, nil, "condor_transfer_data", fmt.Sprint(cluster)); err != nil {
@@ -124,7 +133,12 @@ func (p *place) transferRaw(ctx context.Context, cluster, n int) (time.Duration,
 	for i := range n {
 		if info, err := os.Stat(filepath.Join(root, fmt.Sprint(i), "result")); err != nil || info.Size() != 100_000 {
 			left, _ := os.ReadDir(filepath.Join(root, fmt.Sprint(i)))
-			return 0, fmt.Errorf("the output of job %d is not there (%v): %s", i, err, strings.Trim(fmt.Sprint(left), "[]"))
+			return 0, fmt.Errorf(
+				"the output of job %d is not there (%v): %s",
+				i,
+				err,
+				strings.Trim(fmt.Sprint(left), "[]"),
+			)
 		}
 	}
 	return took, nil

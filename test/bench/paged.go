@@ -32,7 +32,12 @@ func paged(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return clusters[i] }, procs: largest}); err != nil {
+	if err := p.fill(
+		ctx,
+		data,
+		jobs,
+		filling{cluster: func(i int) int { return clusters[i] }, procs: largest},
+	); err != nil {
 		return nil, err
 	}
 	whole, err := p.command(ctx, "admin", "", "condor_q", "-allusers", "-json", "-attributes", schedd.Projection)
@@ -53,7 +58,12 @@ func paged(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	defer stop()
 	seen := make(chan [2]float64)
 	go func() { seen <- d.questioners(watching) }()
-	if err := p.told(ctx, p.ours, len(jobs), func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == largest }); err != nil {
+	if err := p.told(
+		ctx,
+		p.ours,
+		len(jobs),
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == largest },
+	); err != nil {
 		return nil, err
 	}
 	stop()

@@ -139,7 +139,13 @@ func (p *place) deleteAll(ctx context.Context, namespace string) error {
 		err = inParallel(len(list.Items), 16, func(i int) error {
 			job := list.Items[i]
 			if len(job.Finalizers) > 0 {
-				if _, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+				if _, err := jobs.Patch(
+					ctx,
+					job.Name,
+					types.MergePatchType,
+					[]byte(`{"metadata":{"finalizers":null}}`),
+					metav1.PatchOptions{},
+				); err != nil {
 					return err
 				}
 			}
@@ -170,7 +176,13 @@ func (p *place) deleteWorkflows(ctx context.Context, namespace string) error {
 	}
 	for _, w := range list.Items {
 		if len(w.Finalizers) > 0 {
-			if _, err := flows.Patch(ctx, w.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			if _, err := flows.Patch(
+				ctx,
+				w.Name,
+				types.MergePatchType,
+				[]byte(`{"metadata":{"finalizers":null}}`),
+				metav1.PatchOptions{},
+			); err != nil {
 				return err
 			}
 		}

@@ -202,7 +202,10 @@ func judge(samples []sample) []string {
 	var rising []string
 	for _, q := range quantities {
 		middle := func(part []sample) float64 {
-			part = slices.SortedFunc(slices.Values(part), func(a, b sample) int { return cmp.Compare(q.of(a), q.of(b)) })
+			part = slices.SortedFunc(
+				slices.Values(part),
+				func(a, b sample) int { return cmp.Compare(q.of(a), q.of(b)) },
+			)
 			return q.of(part[len(part)/2])
 		}
 		before, after := middle(samples[third:2*third]), middle(samples[len(samples)-third:])

@@ -35,9 +35,16 @@ func (p *place) stage(n, procs int, items ...string) ([]string, error) {
 				Attempt:   1,
 				Namespace: p.other,
 				Name:      "raw",
-			}, BatchName: "raw", Queue: procs,
-			Options: "requirements = false\n", Image: fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry), Command: "bash", Source: "exit 0\n",
-			Items: items, CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
+			},
+			BatchName:   "raw",
+			Queue:       procs,
+			Options:     "requirements = false\n",
+			Image:       fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry),
+			Command:     "bash",
+			Source:      "exit 0\n",
+			Items:       items,
+			CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet),
+			Binds:       []string{"/cvmfs"},
 		}.Render()
 		if err != nil {
 			return nil, err
@@ -74,7 +81,8 @@ func (p *place) submitOurs(
 	stop, err := p.follow(ctx, p.ours, func(job *v1alpha1.HTCJob) {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(job.Status.JobID) > 0 && len(job.Name) > len(prefix) && job.Name[:len(prefix)] == prefix && !seen[job.Name] {
+		if len(job.Status.JobID) > 0 && len(job.Name) > len(prefix) && job.Name[:len(prefix)] == prefix &&
+			!seen[job.Name] {
 			seen[job.Name] = true
 			if len(seen) == n {
 				close(all)
@@ -139,7 +147,10 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 	}
 	done := d.profile("submits", 10)
 	for turn, parallel := range turns {
-		mine, err := half(0, func() (time.Duration, error) { return p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), n, 1) })
+		mine, err := half(
+			0,
+			func() (time.Duration, error) { return p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), n, 1) },
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -248,10 +259,17 @@ func manyItems(ctx context.Context, p *place, n int) (figures []figure, err erro
 	}
 	const turns = 2
 	for range turns {
-		err := errors.Join(raw("floor"), ours("plain"), raw("rawitems", texts...), ours("table", func(job *v1alpha1.HTCJob) {
-			job.Spec.Script.Queue = nil
-			job.Spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: v1alpha1.KeyRef{Name: table.Name, Key: "points.csv"}}
-		}))
+		err := errors.Join(
+			raw("floor"),
+			ours("plain"),
+			raw("rawitems", texts...),
+			ours("table", func(job *v1alpha1.HTCJob) {
+				job.Spec.Script.Queue = nil
+				job.Spec.ItemsFrom = &v1alpha1.ItemsFrom{
+					ConfigMapKeyRef: v1alpha1.KeyRef{Name: table.Name, Key: "points.csv"},
+				}
+			}),
+		)
 		if err != nil {
 			return nil, err
 		}

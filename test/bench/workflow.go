@@ -293,8 +293,8 @@ func (p *place) byDAGMan(ctx context.Context, dag string) (time.Duration, error)
 	return took, nil
 }
 
-// manyNodes has an HTCWorkflow of n nodes sent, of which a factory keeps 1,000 in the queue, and removes it. The floor of a
-// cross-check is one condor_q for those.
+// manyNodes has an HTCWorkflow of n nodes sent, of which a factory keeps 1,000 in the queue, and removes it. The floor
+// of a cross-check is one condor_q for those.
 func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, err := p.working(ctx, "--reconcile-schedule=@every 15s")
 	if err != nil {

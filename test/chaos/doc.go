@@ -1,9 +1,9 @@
 // Package chaos applies many HTCJobs while htcd, the schedds, the callbacks and the Secret are disturbed at random,
 // htcd's volume is nearly full, an older ledger is restored or all of it is lost, the schedd shows an empty queue for a
 // while, the common Secret has another account, and somebody else has a job with a huge HoldReason; with -feed, htcd
-// feed is killed, stopped, frozen and shows an older spool. Some HTCJobs are in a
-// namespace with an account of its own, and some go to one of two schedds (site.go). Then it repairs everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says, and what
-// was fetched with what the jobs left.
+// feed is killed, stopped, frozen and shows an older spool. Some HTCJobs are in a namespace with an account of its own,
+// and some go to one of two schedds (site.go). Then it repairs everything, waits until nothing moves any more, and
+// compares every HTCJob with what HTCondor says, and what was fetched with what the jobs left.
 //
 // One seed determines what happens, and in which order:
 //

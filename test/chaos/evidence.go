@@ -43,7 +43,12 @@ func (p *Player) gather(ctx context.Context) (Evidence, error) {
 	if e.Ads, err = p.ads(ctx); err != nil {
 		return e, err
 	}
-	err = rows(ctx, p.Lab, &e.Runs, p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`))
+	err = rows(
+		ctx,
+		p.Lab,
+		&e.Runs,
+		p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`),
+	)
 	if err != nil {
 		return e, err
 	}
@@ -122,7 +127,12 @@ func (p *Player) query() []string {
 // factories asks for those that are in a queue, until all that they have made have left it.
 func (p *Player) factories(ctx context.Context) (all []Ad, err error) {
 	for _, at := range schedds {
-		some, err := ask(ctx, p.Lab, true, "condor_q", slices.Concat(at, []string{"-allusers", "-factory"}, p.query())...)
+		some, err := ask(
+			ctx,
+			p.Lab,
+			true,
+			"condor_q",
+			slices.Concat(at, []string{"-allusers", "-factory"}, p.query())...)
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,12 @@ func (p *Player) startFeed(ctx context.Context) ([]string, error) {
 func (p *Player) olderSpool(ctx context.Context) error {
 	older := p.Lab.Path("older-spool")
 	return p.until(ctx, func() error { // while the schedd replaces one of them, it is not there
-		_, err := p.sh(ctx, `rm -rf "$2"; mkdir "$2"; cp -p "$1"/job_queue.log "$1"/history* "$2"`, p.Lab.Path("condor", "spool"), older)
+		_, err := p.sh(
+			ctx,
+			`rm -rf "$2"; mkdir "$2"; cp -p "$1"/job_queue.log "$1"/history* "$2"`,
+			p.Lab.Path("condor", "spool"),
+			older,
+		)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,16 @@ func (p *Player) send(ctx context.Context) error {
 		strings.TrimSuffix(strings.Repeat("Big, ", times), ", "),
 	)
 	return p.until(ctx, func() error {
-		_, err := p.Lab.RunInput(ctx, description, "lab", "as", "alice", "sh", "-c", "cd /tmp && condor_submit -spool -terse")
+		_, err := p.Lab.RunInput(
+			ctx,
+			description,
+			"lab",
+			"as",
+			"alice",
+			"sh",
+			"-c",
+			"cd /tmp && condor_submit -spool -terse",
+		)
 		return err
 	})
 }

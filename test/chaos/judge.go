@@ -227,10 +227,21 @@ func (t *trialOf) judge() []Finding {
 	case job.DeletionTimestamp != nil:
 		t.find(LeftOver, "the object is being deleted though nobody asked for that")
 	case !job.Status.Phase.Terminal():
-		t.find(Lost, "never ended: phase %s, attempt %d, %+v", job.Status.Phase, job.Status.Attempt, job.Status.Conditions)
+		t.find(
+			Lost,
+			"never ended: phase %s, attempt %d, %+v",
+			job.Status.Phase,
+			job.Status.Attempt,
+			job.Status.Conditions,
+		)
 		return t.findings
 	case job.Status.ObservedGeneration != job.Generation:
-		t.find(Lost, "generation %d was never run; the status speaks of %d", job.Generation, job.Status.ObservedGeneration)
+		t.find(
+			Lost,
+			"generation %d was never run; the status speaks of %d",
+			job.Generation,
+			job.Status.ObservedGeneration,
+		)
 		return t.findings
 	case job.Status.Rerun != job.Rerun():
 		t.find(Lost, "what has failed was to run again, and has not")
@@ -244,7 +255,13 @@ func (t *trialOf) judge() []Finding {
 	cluster, clusters := int(job.Status.ClusterID), whole[int(job.Status.Attempt)]
 	switch {
 	case len(clusters) == 0:
-		t.find(Lost, "no cluster of attempt %d, which is said to be %s as %d", job.Status.Attempt, job.Status.Phase, cluster)
+		t.find(
+			Lost,
+			"no cluster of attempt %d, which is said to be %s as %d",
+			job.Status.Attempt,
+			job.Status.Phase,
+			cluster,
+		)
 		return t.findings
 	case !slices.Contains(clusters, cluster):
 		t.find(Wrong, "the status says cluster %d, HTCondor has %v", cluster, clusters)
@@ -427,7 +444,14 @@ func (t *trialOf) kept(job v1alpha1.HTCJob, proc int) {
 		case !found:
 			t.find(Lost, "the file %q of proc %d; OutputFetched is %+v", leaf.Name, proc, fetched)
 		default:
-			t.find(Wrong, "the file %q of proc %d has %d bytes instead of %d", leaf.Name, proc, len(text), len(leaf.Text))
+			t.find(
+				Wrong,
+				"the file %q of proc %d has %d bytes instead of %d",
+				leaf.Name,
+				proc,
+				len(text),
+				len(leaf.Text),
+			)
 		}
 	}
 }

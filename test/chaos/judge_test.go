@@ -33,7 +33,13 @@ func sound() Evidence {
 		Objects: map[string]v1alpha1.HTCJob{"u": {
 			ObjectMeta: metav1.ObjectMeta{Name: "trial-000", UID: types.UID("u"), Generation: 1},
 			Status: v1alpha1.HTCJobStatus{
-				Phase: v1alpha1.PhaseFailed, Attempt: 1, ObservedGeneration: 1, ClusterID: 8, Succeeded: 1, Failed: 1, JobID: []string{"8.0", "8.1"},
+				Phase:              v1alpha1.PhaseFailed,
+				Attempt:            1,
+				ObservedGeneration: 1,
+				ClusterID:          8,
+				Succeeded:          1,
+				Failed:             1,
+				JobID:              []string{"8.0", "8.1"},
 			},
 		}},
 		Ads:  []Ad{ad(0, 0), ad(1, 3)},

@@ -69,8 +69,8 @@ const (
 	doBigAd   = "a job of another account with a huge HoldReason"
 )
 
-// NewPlan decides everything from the seed alone, with a feed or without one. The shapes take turns in a random order, so
-// that each gets its share.
+// NewPlan decides everything from the seed alone, with a feed or without one. The shapes take turns in a random order,
+// so that each gets its share.
 func NewPlan(seed uint64, trials int, feed bool) Plan {
 	p := Plan{Seed: seed}
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -130,7 +130,13 @@ func NewPlan(seed uint64, trials int, feed bool) Plan {
 		d.Lane, d.Do, d.For = secretLane, pick(draw, doWrong, doAccount), between(draw, 2*time.Second, 8*time.Second)
 	})
 	p.lane(5, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For, d.Leaves = volumeLane, doFill, between(draw, 3*time.Second, 15*time.Second), 512<<draw.IntN(6)
+		d.Lane, d.Do, d.For, d.Leaves = volumeLane, doFill, between(
+			draw,
+			3*time.Second,
+			15*time.Second,
+		), 512<<draw.IntN(
+			6,
+		)
 	})
 	p.lane(6, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = foreignLane, doBigAd, between(draw, 8*time.Second, 20*time.Second)
@@ -140,7 +146,17 @@ func NewPlan(seed uint64, trials int, feed bool) Plan {
 	})
 	if feed {
 		p.lane(9, end, 4*time.Second, 20*time.Second, func(draw *rand.Rand, d *Disturbance) {
-			d.Lane, d.Do, d.For = feedLane, pick(draw, doKill, doStop, doFreeze, doOlder), between(draw, 0, 30*time.Second)
+			d.Lane, d.Do, d.For = feedLane, pick(
+				draw,
+				doKill,
+				doStop,
+				doFreeze,
+				doOlder,
+			), between(
+				draw,
+				0,
+				30*time.Second,
+			)
 		})
 	}
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })

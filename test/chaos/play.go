@@ -150,7 +150,12 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	case d.Lane == dagmanLane:
 		return p.killOne(ctx, "DAGMan", `[ "$(cat "$p/comm" 2>/dev/null)" = condor_dagman ]`, d.Which)
 	case d.Lane == launcherLane:
-		return p.killOne(ctx, "launcher", `[ -f "$p/cwd/factory.sub" ] && [ "$(cat "$p/cwd/pid" 2>/dev/null)" = "${p#/proc/}" ]`, d.Which)
+		return p.killOne(
+			ctx,
+			"launcher",
+			`[ -f "$p/cwd/factory.sub" ] && [ "$(cat "$p/cwd/pid" 2>/dev/null)" = "${p#/proc/}" ]`,
+			d.Which,
+		)
 	}
 	part := p.Lab.Part(d.Lane)
 	if d.Lane == callbacksLane {
@@ -259,12 +264,17 @@ func (p *Player) try(ctx context.Context, trial Trial) error {
 func (p *Player) edit(ctx context.Context, trial Trial) error {
 	place := trial.Shape.Place
 	// A JSON patch replaces the complete spec: a merge patch would keep what the edit omits.
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))}})
+	patch, err := json.Marshal(
+		[]map[string]any{
+			{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))},
+		},
+	)
 	if err != nil {
 		return err
 	}
 	for {
-		_, err := p.Jobs.HTCJobs(p.namespace(place)).Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		_, err := p.Jobs.HTCJobs(p.namespace(place)).
+			Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err == nil {
 			p.Log("%s: edited", trial.Name)
 			p.count("HTCJob edited")

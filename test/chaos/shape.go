@@ -61,7 +61,11 @@ var Shapes = []Shape{
 	{Name: "killed by a signal", Spec: Spec{Queue: 2, Source: "bash -c 'kill -9 $$'; exit $?", Codes: []int{137, 137}}},
 	{Name: "retried", Spec: Spec{Queue: 1, Source: "exit 5", Options: "max_retries = 2", Codes: []int{5}}},
 	{Name: "another success", Spec: Spec{
-		Queue: 2, Source: "exit $(( 3 + $1 ))", Options: "max_retries = 1\nsuccess_exit_code = 3", Codes: []int{3, 4}, Success: 3,
+		Queue:   2,
+		Source:  "exit $(( 3 + $1 ))",
+		Options: "max_retries = 1\nsuccess_exit_code = 3",
+		Codes:   []int{3, 4},
+		Success: 3,
 	}},
 	{Name: "refused by htcd", Spec: Spec{Queue: 2, Source: "exit 0", Options: "executable = /bin/sh"}},
 	{Name: "refused by the schedd", Spec: Spec{Queue: 1, Source: "exit 0", Options: `+ProjectName = "forbidden"`}},
@@ -110,7 +114,10 @@ var Shapes = []Shape{
 		Leaves: []Leaf{{Name: stderr, Text: strings.Repeat("x", 300000), Begins: true}},
 	}},
 	{Name: "items", Spec: Spec{
-		Queue: 3, Items: []v1alpha1.Item{{"CODE": "3"}, {"CODE": "0"}, {"CODE": "5"}}, Source: "exit $CODE", Codes: []int{3, 0, 5},
+		Queue:  3,
+		Items:  []v1alpha1.Item{{"CODE": "3"}, {"CODE": "0"}, {"CODE": "5"}},
+		Source: "exit $CODE",
+		Codes:  []int{3, 0, 5},
 	}},
 	{Name: "items of a table", Paused: true, Spec: Spec{
 		Queue: 4, Table: tableKey, Source: "sleep 3; exit $(( $CODE + $MORE ))", Codes: []int{1, 0, 7, 2},
@@ -118,7 +125,10 @@ var Shapes = []Shape{
 	{
 		Name: "an input",
 		Spec: Spec{
-			Queue: 2, Inputs: []string{numbersKey}, Source: "cp " + numbersKey + " copy; exit $(wc -l <copy)", Codes: []int{20, 20},
+			Queue:  2,
+			Inputs: []string{numbersKey},
+			Source: "cp " + numbersKey + " copy; exit $(wc -l <copy)",
+			Codes:  []int{20, 20},
 			Leaves: []Leaf{{Name: "copy", Text: numbers}},
 		},
 		Edited: &Spec{
@@ -131,7 +141,9 @@ var Shapes = []Shape{
 		Source: "echo $1 $HTCPROCID $CODE >which; exit $CODE", Codes: []int{0, 3, 0, 4, 5},
 	}},
 	{Name: "a file that nobody may read, and a core file", Spec: Spec{
-		Queue: 2, Source: `echo secret >keep; chmod 000 keep; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0' >core.7; exit $(( $1 * 3 ))`, Codes: []int{0, 3},
+		Queue:  2,
+		Source: `echo secret >keep; chmod 000 keep; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0' >core.7; exit $(( $1 * 3 ))`,
+		Codes:  []int{0, 3},
 		Leaves: []Leaf{{Name: "keep", Text: "secret\n"}},
 	}},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
@@ -147,15 +159,21 @@ var Shapes = []Shape{
 	{Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true, Spec: Spec{
 		Queue: 1, Source: "sleep 300", Codes: []int{0},
 	}},
-	{Name: "a factory", Spec: Spec{Queue: 8, AtOnce: 3, Source: "sleep 1; exit $(( $1 % 4 == 3 ))", Codes: every(8, func(proc int) int {
-		if proc%4 == 3 {
-			return 1
-		}
-		return 0
-	})}},
+	{
+		Name: "a factory",
+		Spec: Spec{Queue: 8, AtOnce: 3, Source: "sleep 1; exit $(( $1 % 4 == 3 ))", Codes: every(8, func(proc int) int {
+			if proc%4 == 3 {
+				return 1
+			}
+			return 0
+		})},
+	},
 	{Name: "a factory of items, some of which run again", Again: true, Spec: Spec{
-		Queue: 5, AtOnce: 2, Items: []v1alpha1.Item{{"CODE": "0"}, {"CODE": "3"}, {"CODE": "0"}, {"CODE": "4"}, {"CODE": "5"}},
-		Source: "echo $HTCPROCID >which; exit $CODE", Codes: []int{0, 3, 0, 4, 5},
+		Queue:  5,
+		AtOnce: 2,
+		Items:  []v1alpha1.Item{{"CODE": "0"}, {"CODE": "3"}, {"CODE": "0"}, {"CODE": "4"}, {"CODE": "5"}},
+		Source: "echo $HTCPROCID >which; exit $CODE",
+		Codes:  []int{0, 3, 0, 4, 5},
 	}},
 	{Name: "a factory suspended and resumed", Paused: true, Spec: Spec{
 		Queue: 8, AtOnce: 3, Source: "sleep 3; exit $1", Codes: every(8, func(proc int) int { return proc }),

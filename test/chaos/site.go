@@ -145,7 +145,9 @@ func (p *Player) setCommon(ctx context.Context, data map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = p.Core.CoreV1().Secrets("default").Patch(ctx, kinitSecret, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = p.Core.CoreV1().
+		Secrets("default").
+		Patch(ctx, kinitSecret, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -185,16 +187,22 @@ func (p *Player) alternating(ctx context.Context, wait func()) (err error) {
 // emptyQueue restarts the schedd without its spool, as before that is mounted. It takes no jobs then: they would be
 // lost with that queue.
 func (p *Player) emptyQueue(ctx context.Context) error {
-	return p.otherSpool(ctx, `cp -p "$1/server.conf" "$1/server.conf.away"; echo "MAX_JOBS_SUBMITTED = 0" >>"$1/server.conf"
+	return p.otherSpool(
+		ctx,
+		`cp -p "$1/server.conf" "$1/server.conf.away"; echo "MAX_JOBS_SUBMITTED = 0" >>"$1/server.conf"
 		mv "$1/spool" "$1/spool.away"; mkdir "$1/spool"; chmod --reference="$1/spool.away" "$1/spool"
-		chown --reference="$1/spool.away" "$1/spool"`)
+		chown --reference="$1/spool.away" "$1/spool"`,
+	)
 }
 
 func (p *Player) ownQueue(ctx context.Context) error {
 	if _, err := os.Stat(p.Lab.Path("condor", "spool.away")); err != nil {
 		return nil // it has it
 	}
-	return p.otherSpool(ctx, `rm -rf "$1/spool"; mv "$1/spool.away" "$1/spool"; mv "$1/server.conf.away" "$1/server.conf"`)
+	return p.otherSpool(
+		ctx,
+		`rm -rf "$1/spool"; mv "$1/spool.away" "$1/spool"; mv "$1/server.conf.away" "$1/server.conf"`,
+	)
 }
 
 func (p *Player) otherSpool(ctx context.Context, script string) error {

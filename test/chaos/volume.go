@@ -87,7 +87,12 @@ func (p *Player) revert(ctx context.Context, d Disturbance) error {
 	}
 	// The volume may be nearly full.
 	err = p.until(ctx, func() error {
-		_, err := p.sh(ctx, `find "$1" -mindepth 1 -delete; cp -a "$2/." "$1"; rm -rf "$2"`, p.ledgerDir(), p.olderLedger())
+		_, err := p.sh(
+			ctx,
+			`find "$1" -mindepth 1 -delete; cp -a "$2/." "$1"; rm -rf "$2"`,
+			p.ledgerDir(),
+			p.olderLedger(),
+		)
 		return err
 	})
 	if err != nil {

@@ -70,7 +70,12 @@ func (p *workflowPlayer) gather(ctx context.Context) (WorkflowEvidence, error) {
 	if e.Made, err = p.factories(ctx); err != nil {
 		return e, err
 	}
-	err = rows(ctx, p.Lab, &e.Runs, p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`))
+	err = rows(
+		ctx,
+		p.Lab,
+		&e.Runs,
+		p.inBoth(`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace`),
+	)
 	if err != nil {
 		return e, err
 	}

@@ -19,7 +19,10 @@ func JudgeWorkflows(e WorkflowEvidence) []Finding {
 	}
 	for _, r := range e.Runs {
 		if !mine[r.UID] {
-			findings = append(findings, Finding{LeftOver, r.UID, "none of the trials", fmt.Sprintf("run of DAG %d", r.Attempt)})
+			findings = append(
+				findings,
+				Finding{LeftOver, r.UID, "none of the trials", fmt.Sprintf("run of DAG %d", r.Attempt)},
+			)
 		}
 	}
 	for _, ad := range slices.Concat(e.Ads, e.Made) {
@@ -196,9 +199,14 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 				}
 			}
 		}
-		if i := slices.IndexFunc(w.Status.Steps, func(is v1alpha1.StepStatus) bool { return is.Name == s.Name }); i < 0 {
+		if i := slices.IndexFunc(
+			w.Status.Steps,
+			func(is v1alpha1.StepStatus) bool { return is.Name == s.Name },
+		); i < 0 {
 			t.find(Wrong, "status.steps lacks %s", s.Name)
-		} else if is := tallyOf(w.Status.Steps[i].NodeCounts); is != step {
+		} else if is := tallyOf(
+			w.Status.Steps[i].NodeCounts,
+		); is != step {
 			t.find(Wrong, "status.steps says of %s %+v instead of %+v", s.Name, is, step)
 		}
 		all = tally{all.Total + step.Total, all.Done + step.Done, all.Failed + step.Failed, all.Futile + step.Futile}
@@ -236,8 +244,8 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 	}
 }
 
-// forgotten reports whether the ledger has no rows of it: what had ended before a ledger was lost, with its output here,
-// stays as its status says.
+// forgotten reports whether the ledger has no rows of it: what had ended before a ledger was lost, with its output
+// here, stays as its status says.
 func (t *workflowTrialOf) forgotten() bool {
 	return t.e.LedgerLost && !slices.ContainsFunc(t.e.Runs, func(r Run) bool { return r.UID == t.UID })
 }
@@ -321,8 +329,8 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	}
 }
 
-// unremembered reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd
-// had forgotten it when it was killed.
+// unremembered reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the
+// schedd had forgotten it when it was killed.
 func (t *workflowTrialOf) unremembered(ad Ad) bool {
 	return strings.HasPrefix(ad.RemoveReason, "removed because <OtherJobRemoveRequirements") &&
 		slices.ContainsFunc(t.e.Ads, func(of Ad) bool {
@@ -334,8 +342,10 @@ func (t *workflowTrialOf) unremembered(ad Ad) bool {
 // and htcd, which had begun to remove everything, has removed the job when it ran again.
 func (t *workflowTrialOf) toldOnly(end End, row NodeRow) bool {
 	ads := t.adsOf(row)
-	return t.flow().aborts() && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil && *row.ExitCode == end.Code &&
-		len(ads) == 1 && ads[0].ClusterID == row.Cluster && ads[0].JobStatus == removed &&
+	return t.flow().aborts() && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil &&
+		*row.ExitCode == end.Code &&
+		len(ads) == 1 && ads[0].ClusterID == row.Cluster &&
+		ads[0].JobStatus == removed &&
 		ads[0].NumJobStarts > 0
 }
 

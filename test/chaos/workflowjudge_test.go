@@ -19,7 +19,14 @@ func soundWorkflow() WorkflowEvidence {
 	}, Differs: map[string]End{"a/job_1": {Code: 3}, "b/job_1": {Futile: true}}}
 	ad := func(cluster, node, code int) Ad {
 		return Ad{
-			ClusterID: cluster, JobStatus: completed, ExitBySignal: new(false), ExitCode: &code, NumJobStarts: 1, Workflow: "u", DAG: 1, Node: node,
+			ClusterID:    cluster,
+			JobStatus:    completed,
+			ExitBySignal: new(false),
+			ExitCode:     &code,
+			NumJobStarts: 1,
+			Workflow:     "u",
+			DAG:          1,
+			Node:         node,
 		}
 	}
 	dag := Ad{ClusterID: 8, JobStatus: completed, NumJobStarts: 1, UID: "u", Attempt: 1}

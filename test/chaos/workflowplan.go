@@ -37,7 +37,13 @@ func NewWorkflowPlan(seed uint64, trials int) WorkflowPlan {
 			draw.Shuffle(len(shapes), func(i, j int) { shapes[i], shapes[j] = shapes[j], shapes[i] })
 		}
 		p.Workflows = append(p.Workflows, WorkflowTrial{
-			Name: fmt.Sprintf("flow-%03d", len(p.Workflows)), Shape: shapes[0], At: at, Later: between(draw, 0, 20*time.Second),
+			Name: fmt.Sprintf(
+				"flow-%03d",
+				len(p.Workflows),
+			),
+			Shape: shapes[0],
+			At:    at,
+			Later: between(draw, 0, 20*time.Second),
 		})
 		shapes = shapes[1:]
 		at += between(draw, 0, 3*time.Second)
@@ -53,7 +59,16 @@ func NewWorkflowPlan(seed uint64, trials int) WorkflowPlan {
 		d.disturbSchedd(draw, 8*time.Second)
 	})
 	p.lane(13, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
-		d.Lane, d.Do, d.For = callbacksLane, pick(draw, doLose, doMix, doMix), between(draw, 3*time.Second, 15*time.Second)
+		d.Lane, d.Do, d.For = callbacksLane, pick(
+			draw,
+			doLose,
+			doMix,
+			doMix,
+		), between(
+			draw,
+			3*time.Second,
+			15*time.Second,
+		)
 		if d.Do == doMix {
 			d.Callbacks = lab.Callbacks{Drop: draw.Float64() / 2, Delay: draw.Float64() / 2, Double: draw.Float64()}
 		}

@@ -109,7 +109,11 @@ func (p *workflowPlayer) change(ctx context.Context, trial WorkflowTrial) error 
 	if trial.Shape.Edited == nil {
 		return nil
 	}
-	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))}})
+	patch, err := json.Marshal(
+		[]map[string]any{
+			{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object(place, p.poolOf(place))},
+		},
+	)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,11 @@ func TestEveryNodeRunsOnce(t *testing.T) {
 	// Finally everything is deleted: nothing of any trial may be left.
 	for i, s := range p.sent {
 		if !s.Deleted {
-			require.NoError(t, p.Jobs.Workflows(p.namespace(s.Trial.Shape.Place)).Delete(t.Context(), s.Trial.Name, metav1.DeleteOptions{}))
+			require.NoError(
+				t,
+				p.Jobs.Workflows(p.namespace(s.Trial.Shape.Place)).
+					Delete(t.Context(), s.Trial.Name, metav1.DeleteOptions{}),
+			)
 			p.sent[i].Deleted = true
 		}
 	}

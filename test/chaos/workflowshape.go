@@ -223,7 +223,8 @@ func (f Flow) nameOf(line string) string {
 	words := strings.Fields(line)
 	for _, s := range f.Steps {
 		for _, n := range f.nodes(s) {
-			if len(words) == 4 && words[0] == string(s.Name) && words[1] == n.jobID() && words[2] == fmt.Sprint(n.Item) {
+			if len(words) == 4 && words[0] == string(s.Name) && words[1] == n.jobID() &&
+				words[2] == fmt.Sprint(n.Item) {
 				return n.name()
 			}
 		}
@@ -232,8 +233,13 @@ func (f Flow) nameOf(line string) string {
 }
 
 var (
-	single = Flow{Sequences: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 1, Steps: []FlowStep{{Name: "only", Lines: 1}}}
-	chain  = Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+	single = Flow{
+		Sequences: 1,
+		Phase:     v1alpha1.PhaseSucceeded,
+		Succeeded: 1,
+		Steps:     []FlowStep{{Name: "only", Lines: 1}},
+	}
+	chain = Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
 		{Name: "a", Lines: 1, Does: "sleep 1"}, {Name: "b", Pulls: "a", Lines: 2}, {Name: "c", Pulls: "b", Lines: 3},
 	}}
 	partly = Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 2, Steps: []FlowStep{
@@ -330,11 +336,14 @@ var WorkflowShapes = []WorkflowShape{
 			Lines: 1,
 		}, {Name: "b", Pulls: "a", Several: true, Lines: 3}, {Name: "c", Pulls: "b", Each: 3, Lines: 4},
 	}}},
-	{Name: "a job makes the table", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
-		{Name: "split", All: true, Lines: 1, Does: "printf 'N\\n1\\n2\\n3\\n' >table.csv"},
-		{Name: "part", Pulls: "split", Table: true, Each: 3, Lines: 2},
-		{Name: "merge", Pulls: "part", Several: true, Lines: 7},
-	}}},
+	{
+		Name: "a job makes the table",
+		Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
+			{Name: "split", All: true, Lines: 1, Does: "printf 'N\\n1\\n2\\n3\\n' >table.csv"},
+			{Name: "part", Pulls: "split", Table: true, Each: 3, Lines: 2},
+			{Name: "merge", Pulls: "part", Several: true, Lines: 7},
+		}},
+	},
 	{Name: "whatever happened", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
 		{Name: "make", Lines: 1, Does: "test $jobid != job_1 || exit 3"}, {Name: "tidy", After: "make", Lines: 1},
 	}, Differs: map[string]End{"make/job_1": {Code: 3}}}},
@@ -342,7 +351,13 @@ var WorkflowShapes = []WorkflowShape{
 		Sequences: 1, Phase: v1alpha1.PhaseFailed,
 		Steps: []FlowStep{
 			{Name: "fit", Lines: 1, Does: "test $jobid != south || exit 3"},
-			{Name: "join", Pulls: "fit", Several: true, Lines: 3}, {Name: "again", Pulls: "join", Several: true, Lines: 4},
+			{
+				Name:    "join",
+				Pulls:   "fit",
+				Several: true,
+				Lines:   3,
+			},
+			{Name: "again", Pulls: "join", Several: true, Lines: 4},
 			{Name: finallyStep, Lines: 1},
 		},
 		Graph: &v1alpha1.Graph{
@@ -383,17 +398,20 @@ var WorkflowShapes = []WorkflowShape{
 			},
 		},
 	},
-	{Name: "enough", Flow: Flow{Sequences: 4, Complete: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
-		{
-			Name:  "long",
-			Lines: 1,
-			Does:  "case $jobid in job_2 | job_3) sleep 600 ;; esac",
-		}, {Name: "next", Pulls: "long", Lines: 2},
-	}, Differs: map[string]End{
-		"long/job_2": {
-			Stopped: true,
-		}, "next/job_2": {Stopped: true}, "long/job_3": {Stopped: true}, "next/job_3": {Stopped: true},
-	}}},
+	{
+		Name: "enough",
+		Flow: Flow{Sequences: 4, Complete: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
+			{
+				Name:  "long",
+				Lines: 1,
+				Does:  "case $jobid in job_2 | job_3) sleep 600 ;; esac",
+			}, {Name: "next", Pulls: "long", Lines: 2},
+		}, Differs: map[string]End{
+			"long/job_2": {
+				Stopped: true,
+			}, "next/job_2": {Stopped: true}, "long/job_3": {Stopped: true}, "next/job_3": {Stopped: true},
+		}},
+	},
 	{
 		Name: "aborted",
 		Flow: Flow{Sequences: 3, Policy: v1alpha1.FailureAbort, Phase: v1alpha1.PhaseFailed, Steps: []FlowStep{
@@ -425,12 +443,22 @@ var WorkflowShapes = []WorkflowShape{
 	{Name: "from a namespace with an account", Place: Place{Own: true}, Flow: partly, Edited: &chain},
 	{Name: "to one of two schedds", Place: Place{Either: true}, Flow: partly, Edited: &single},
 	{
-		Name: "deleted, from a namespace with an account", Place: Place{Own: true}, Deleted: true,
-		Flow: Flow{Sequences: 1, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}},
+		Name:    "deleted, from a namespace with an account",
+		Place:   Place{Own: true},
+		Deleted: true,
+		Flow: Flow{
+			Sequences: 1,
+			Steps:     []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}},
+		},
 	},
 	{
-		Name: "deleted, at one of two schedds", Place: Place{Either: true}, Deleted: true,
-		Flow: Flow{Sequences: 1, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}},
+		Name:    "deleted, at one of two schedds",
+		Place:   Place{Either: true},
+		Deleted: true,
+		Flow: Flow{
+			Sequences: 1,
+			Steps:     []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}},
+		},
 	},
 	{Name: "edited", Flow: partly, Edited: &chain},
 	{Name: "edited to fewer steps", Flow: chain, Edited: &single},
@@ -456,7 +484,14 @@ var WorkflowShapes = []WorkflowShape{
 		Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2,
 		Steps: []FlowStep{
 			{Name: "make", Lines: 1},
-			{Name: "part", Pulls: "make", Each: 4, Lines: 2, Does: "test $HTCPROCID != 1 || { rm ran; exit 3; }", Forgiven: "25%"},
+			{
+				Name:     "part",
+				Pulls:    "make",
+				Each:     4,
+				Lines:    2,
+				Does:     "test $HTCPROCID != 1 || { rm ran; exit 3; }",
+				Forgiven: "25%",
+			},
 			{Name: "merge", Pulls: "part", Several: true, Lines: 7},
 		},
 		Differs: map[string]End{"part/job_0/1": {Code: 3}, "part/job_1/1": {Code: 3}},
@@ -514,7 +549,8 @@ var WorkflowShapes = []WorkflowShape{
 		},
 	}},
 	{Name: "made by a factory, two of them fail", Edited: new(made("", nil)), Flow: made(
-		"case $jobid in job_2 | job_5) exit 3 ;; esac", map[string]End{"many/job_2": {Code: 3}, "many/job_5": {Code: 3}},
+		"case $jobid in job_2 | job_5) exit 3 ;; esac",
+		map[string]End{"many/job_2": {Code: 3}, "many/job_5": {Code: 3}},
 	)},
 	{Name: "made by a factory, at one of two schedds", Place: Place{Either: true}, Flow: made("sleep 2", nil)},
 	{Name: "made by a factory, suspended and resumed", Paused: true, Flow: made("sleep 5", nil)},

@@ -38,7 +38,12 @@ func TestASecretThatCannotBeUsedIsSaidWhenItIsApplied(t *testing.T) {
 			require.NotContains(t, string(out), "Warning", c.data)
 			continue
 		}
-		require.Contains(t, string(out), "Warning: Validation failed for ValidatingAdmissionPolicy 'htcd-accounts'", c.data)
+		require.Contains(
+			t,
+			string(out),
+			"Warning: Validation failed for ValidatingAdmissionPolicy 'htcd-accounts'",
+			c.data,
+		)
 		require.Contains(t, string(out), c.warning, c.data)
 	}
 }

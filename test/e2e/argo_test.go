@@ -90,7 +90,11 @@ func argoJobs(t *testing.T, workflow *unstructured.Unstructured) (all []*unstruc
 			job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 			all = append(all, job)
 		}
-		if action, _, _ := unstructured.NestedString(template.(map[string]any), "resource", "action"); action == "apply" ||
+		if action, _, _ := unstructured.NestedString(
+			template.(map[string]any),
+			"resource",
+			"action",
+		); action == "apply" ||
 			action == "create" {
 			manifest, _, err := unstructured.NestedString(template.(map[string]any), "resource", "manifest")
 			require.NoError(t, err)
@@ -171,27 +175,51 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 			end:  "success",
 		},
 		"first-of-three-fails": {
-			spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 0 ))\n", "script.queue": int64(3)},
-			end:  "failure",
+			spec: map[string]any{
+				"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 0 ))\n",
+				"script.queue":  int64(3),
+			},
+			end: "failure",
 		},
 		"last-of-three-fails": {
-			spec: map[string]any{"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 2 ))\n", "script.queue": int64(3)},
-			end:  "failure",
+			spec: map[string]any{
+				"script.source": "sleep $(( $1 * 3 )); exit $(( $1 == 2 ))\n",
+				"script.queue":  int64(3),
+			},
+			end: "failure",
 		},
 		"removed": {
 			spec: map[string]any{"script.source": "sleep 1000\n"},
 			acts: acts{started, condor("condor_rm")},
 			end:  "failure",
 		},
-		"held-and-released": {spec: map[string]any{"script.source": wait},
-			acts: acts{started, condor("condor_hold"), phase(v1alpha1.PhaseHeld), condor("condor_release"), ends}, end: "success"},
+		"held-and-released": {
+			spec: map[string]any{"script.source": wait},
+			acts: acts{
+				started,
+				condor("condor_hold"),
+				phase(v1alpha1.PhaseHeld),
+				condor("condor_release"),
+				ends,
+			},
+			end: "success",
+		},
 		"suspended-from-the-start": {
 			spec: map[string]any{"suspend": true},
 			acts: acts{phase(v1alpha1.PhaseSuspended), suspend(false)},
 			end:  "success",
 		},
-		"suspended-while-running": {spec: map[string]any{"script.source": waitToo},
-			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false), endsToo}, end: "success"},
+		"suspended-while-running": {
+			spec: map[string]any{"script.source": waitToo},
+			acts: acts{
+				started,
+				suspend(true),
+				phase(v1alpha1.PhaseSuspended),
+				suspend(false),
+				endsToo,
+			},
+			end: "success",
+		},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
 		// It stays visible in the queue as removed for a while.
 		"deleted-and-slow-to-go": {

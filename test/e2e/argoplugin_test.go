@@ -48,7 +48,9 @@ configMapGenerator:
 	require.NoError(
 		t,
 		yaml.UnmarshalStrict(
-			[]byte(b.Kubectl("get", "configmap", "htcjob-executor-plugin", "-o", `jsonpath={.data.sidecar\.container}`)),
+			[]byte(
+				b.Kubectl("get", "configmap", "htcjob-executor-plugin", "-o", `jsonpath={.data.sidecar\.container}`),
+			),
 			&sidecar,
 		),
 	)

@@ -101,7 +101,9 @@ func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
 	)
 	of := func(credentials ...v1alpha1.Credential) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {
-			job.Spec.Inputs = []v1alpha1.Input{{Name: "model", Artifact: b.Registry() + "/private/" + b.Namespace + "/model:v1"}}
+			job.Spec.Inputs = []v1alpha1.Input{
+				{Name: "model", Artifact: b.Registry() + "/private/" + b.Namespace + "/model:v1"},
+			}
 			job.Spec.Credentials = credentials
 		}
 	}
@@ -114,7 +116,9 @@ func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
 	require.Empty(t, queued(b, job))
 
 	b.Script("reader", "cat model; env | grep -c HTC_CREDENTIALS; ls -A\n", of(v1alpha1.Credential{
-		Name: "registry", SecretKeyRef: v1alpha1.KeyRef{Name: "reader", Key: ".dockerconfigjson"}, As: v1alpha1.Registry,
+		Name:         "registry",
+		SecretKeyRef: v1alpha1.KeyRef{Name: "reader", Key: ".dockerconfigjson"},
+		As:           v1alpha1.Registry,
 	}))
 	b.Until("reader", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "SecretNotMarked" })
 	b.Kubectl("label", "secret", "reader", "htc.cern.ch/jobs=true")

@@ -38,7 +38,17 @@ func TestTheApiserverRefusesWhatIsMoreThanAPoolsMaximum(t *testing.T) {
 	refusal := func(kind, pool, spec string) string {
 		object := "{apiVersion: htc.cern.ch/v1alpha1, kind: " + kind + ", metadata: {name: one}, spec: {pool: {name: " + pool +
 			"}, " + spec + "}}"
-		_, err := b.Lab.RunInput(t.Context(), object, "kubectl", "-n", b.Namespace, "apply", "--dry-run=server", "-f", "-")
+		_, err := b.Lab.RunInput(
+			t.Context(),
+			object,
+			"kubectl",
+			"-n",
+			b.Namespace,
+			"apply",
+			"--dry-run=server",
+			"-f",
+			"-",
+		)
 		if err == nil {
 			return ""
 		}
@@ -60,7 +70,11 @@ func TestTheApiserverRefusesWhatIsMoreThanAPoolsMaximum(t *testing.T) {
 	)
 	require.Contains(
 		t,
-		refusal("HTCWorkflow", pool, "steps: [{name: a, job: {"+work+"}}, {name: b, job: {"+work+"resources: {cpus: 4}}}]"),
+		refusal(
+			"HTCWorkflow",
+			pool,
+			"steps: [{name: a, job: {"+work+"}}, {name: b, job: {"+work+"resources: {cpus: 4}}}]",
+		),
 		most+"2 of cpus",
 	)
 	require.Empty(

@@ -33,5 +33,9 @@ func TestAPoolWithACollectorOfItsOwnRunsJobs(t *testing.T) {
 	b.Kubectl("delete", "htcjob", "one")
 
 	b.Create("nodes", "exit 0\n", in(pool), nodes(2)) // whose machines are for another schedd's
-	require.Contains(t, b.Condition(b.Ended("nodes"), v1alpha1.ConditionFailed).Message, "no machine of the pool takes jobs of several nodes")
+	require.Contains(
+		t,
+		b.Condition(b.Ended("nodes"), v1alpha1.ConditionFailed).Message,
+		"no machine of the pool takes jobs of several nodes",
+	)
 }

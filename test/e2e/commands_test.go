@@ -147,7 +147,12 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 func TestASubmissionThatIsRefusedEndsWithOne(t *testing.T) {
 	t.Parallel()
 	c := commands{trial.New(t)}
-	file := fileIn(t, t.TempDir(), "job.yaml", script("forbidden", "exit 0", "  htcopts: +ProjectName = \"forbidden\"\n"))
+	file := fileIn(
+		t,
+		t.TempDir(),
+		"job.yaml",
+		script("forbidden", "exit 0", "  htcopts: +ProjectName = \"forbidden\"\n"),
+	)
 	_, err := c.Lab.Run(t.Context(), "htcd", "submit", file, "-n", c.Namespace)
 	if err != nil { // HTCondor may have taken longer than 2 s
 		require.ErrorContains(t, err, "forbidden: refused: ")

@@ -132,7 +132,13 @@ var applied = map[string]answer{
 	"an input of two sources": {
 		set(
 			"inputs",
-			[]any{map[string]any{"name": "a", "url": "https://e/a", "configMapKeyRef": map[string]any{"name": "a", "key": "b"}}},
+			[]any{
+				map[string]any{
+					"name":            "a",
+					"url":             "https://e/a",
+					"configMapKeyRef": map[string]any{"name": "a", "key": "b"},
+				},
+			},
 		),
 		"exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact, url or upload",
 	},
@@ -211,7 +217,10 @@ var applied = map[string]answer{
 		"",
 	},
 	"two inputs of one name": {
-		inputList(file("a", "configMapKeyRef", "name", "x", "key", "x"), file("a", "secretKeyRef", "name", "x", "key", "x")),
+		inputList(
+			file("a", "configMapKeyRef", "name", "x", "key", "x"),
+			file("a", "secretKeyRef", "name", "x", "key", "x"),
+		),
 		"spec.inputs[1]: Duplicate value",
 	},
 	"an input without a source": {
@@ -220,7 +229,10 @@ var applied = map[string]answer{
 	},
 	"an input with two sources": {
 		inputList(
-			united(file("a", "configMapKeyRef", "name", "x", "key", "x"), file("a", "secretKeyRef", "name", "x", "key", "x")),
+			united(
+				file("a", "configMapKeyRef", "name", "x", "key", "x"),
+				file("a", "secretKeyRef", "name", "x", "key", "x"),
+			),
 		),
 		"an input needs exactly one source",
 	},
@@ -385,11 +397,14 @@ var applied = map[string]answer{
 		set("script.executable", "/usr/bin/env"),
 		"script.executable replaces script.command and script.source",
 	},
-	"an executable that the job has not": {executable("simulate", "other"), "the job has no such file: add it to spec.inputs"},
-	"an executable with arguments":       {executable("/usr/bin/env -i", ""), "arguments belong into script.args"},
-	"no source":                          {drop("script.source"), "spec.script.source: Required value"},
-	"an empty source":                    {set("script.source", ""), "spec.script.source"},
-	"a blank source":                     {set("script.source", " \r\n\t\n"), "the script must not be blank"},
+	"an executable that the job has not": {
+		executable("simulate", "other"),
+		"the job has no such file: add it to spec.inputs",
+	},
+	"an executable with arguments": {executable("/usr/bin/env -i", ""), "arguments belong into script.args"},
+	"no source":                    {drop("script.source"), "spec.script.source: Required value"},
+	"an empty source":              {set("script.source", ""), "spec.script.source"},
+	"a blank source":               {set("script.source", " \r\n\t\n"), "the script must not be blank"},
 	"a source with a NUL": {
 		set("script.source", "echo \x00"),
 		"the script must not hold NUL characters",
@@ -409,13 +424,19 @@ var applied = map[string]answer{
 	},
 	"something before and after": {
 		both(
-			setPart("before", map[string]any{"command": "", "source": strings.Repeat("x", 64<<10), "args": []any{"", "a\nb"}}),
+			setPart(
+				"before",
+				map[string]any{"command": "", "source": strings.Repeat("x", 64<<10), "args": []any{"", "a\nb"}},
+			),
 			setPart("after", map[string]any{"command": "python3 -u", "source": "pass"}),
 		),
 		"",
 	},
-	"nothing before": {setPart("before", map[string]any{"source": " \n"}), "source must not be blank: write at least one command"},
-	"a NUL after":    {setPart("after", map[string]any{"source": "a\x00"}), "source must not hold NUL characters"},
+	"nothing before": {
+		setPart("before", map[string]any{"source": " \n"}),
+		"source must not be blank: write at least one command",
+	},
+	"a NUL after": {setPart("after", map[string]any{"source": "a\x00"}), "source must not hold NUL characters"},
 	"an argument after with a NUL": {
 		setPart("after", map[string]any{"source": "true", "args": []any{"\x00"}}),
 		"spec.script.after.args[0] in body should match",

@@ -238,7 +238,11 @@ func TestAJobWaitsForItsCredential(t *testing.T) {
 
 	jobSecret(b, "ended", "x509up", proxy(t, time.Now().Add(-time.Minute)))
 	b.Create("ended", "exit 0", credentials("atlas ended x509up X509Proxy"))
-	b.Until("ended", "CredentialEnded", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialEnded" })
+	b.Until(
+		"ended",
+		"CredentialEnded",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialEnded" },
+	)
 
 	jobSecret(b, "kinit-secret", "password", "hello")
 	b.Create("account", "exit 0", credentials("mine kinit-secret password File"))

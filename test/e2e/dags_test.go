@@ -66,7 +66,11 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 			for _, dir := range []string{ours, r.dir} {
 				text := string(f.Data)
 				if dir == r.dir { // in place of get-output
-					text = strings.ReplaceAll(text, "executable =", fmt.Sprintf("output = %s/out.$(JOB).$(Process)\nexecutable =", dir))
+					text = strings.ReplaceAll(
+						text,
+						"executable =",
+						fmt.Sprintf("output = %s/out.$(JOB).$(Process)\nexecutable =", dir),
+					)
 				}
 				to := filepath.Join(dir, f.Name)
 				require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
@@ -76,8 +80,14 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 		}
 		_, err = c.Lab.RunAs(t.Context(), "root", "chown", "-R", "robot", r.dir)
 		require.NoError(t, err)
-		out, err := c.Lab.RunAs(t.Context(), "robot", "sh", "-c", "cd "+r.dir+" && condor_submit_dag -notification never "+
-			"-insert_env '_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS;_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1' flow.dag")
+		out, err := c.Lab.RunAs(
+			t.Context(),
+			"robot",
+			"sh",
+			"-c",
+			"cd "+r.dir+" && condor_submit_dag -notification never "+
+				"-insert_env '_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS;_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1' flow.dag",
+		)
 		require.NoError(t, err, r.name)
 		m := regexp.MustCompile(`submitted to cluster (\d+)`).FindStringSubmatch(out)
 		require.NotNil(t, m, out)
@@ -142,8 +152,8 @@ func dagSaid(t *testing.T, dir, pattern string) (said []string, began, ended map
 	return said, began, ended
 }
 
-// starts counts how often the jobs of nodes were started; DAGMan has a job of its own for each try, and for a DAG in the
-// DAG.
+// starts counts how often the jobs of nodes were started; DAGMan has a job of its own for each try, and for a DAG in
+// the DAG.
 func (c commands) starts(constraint string) (n int) {
 	for _, line := range c.Condor("condor_history", constraint, "JobUniverse", "NumJobStarts") {
 		words := strings.Fields(line)

@@ -69,8 +69,14 @@ func TestVariablesDoNotReachOutOfTheContainer(t *testing.T) {
 		"[ \"$LD_PRELOAD\" = /nowhere/evil.so ] && [ \"$BASH_FUNC\" = '() { exit 9; }' ]\n",
 		func(job *v1alpha1.HTCJob) {
 			job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{
-				"LD_PRELOAD": "/nowhere/evil.so", "LD_AUDIT": "/nowhere/evil.so", "BASH_FUNC": "() { exit 9; }", "IFS": "/", "CURL_HOME": "/nowhere",
-				"http_proxy": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1", "ALL_PROXY": "http://127.0.0.1:1",
+				"LD_PRELOAD": "/nowhere/evil.so",
+				"LD_AUDIT":   "/nowhere/evil.so",
+				"BASH_FUNC":  "() { exit 9; }",
+				"IFS":        "/",
+				"CURL_HOME":  "/nowhere",
+				"http_proxy": "http://127.0.0.1:1",
+				"HTTP_PROXY": "http://127.0.0.1:1",
+				"ALL_PROXY":  "http://127.0.0.1:1",
 			}
 		},
 	)

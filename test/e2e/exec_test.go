@@ -55,7 +55,8 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	// run runs a command as a user of a ClusterRole.
-	run := func(role, name string, proc int, stream remotecommand.StreamOptions, words ...string) (stdout, stderr string, err error) {
+	run := func(role, name string, proc int, stream remotecommand.StreamOptions, words ...string) (stdout,
+		stderr string, err error) {
 		t.Helper()
 		config := trial.Config(t)
 		config.Impersonate = rest.ImpersonationConfig{

@@ -59,12 +59,15 @@ var appliedFields = map[string]answer{
 		both(set("resources.memory", "1Gi"), set("memoryRetry.maxMemory", "1e50000000")),
 		"maxMemory must be 1Mi to 1Pi",
 	},
-	"memory of 3000 bytes":                   {set("resources.memory", int64(3000)), "for 3000 MiB write 3000Mi"},
-	"no disk":                                {set("resources.disk", int64(0)), "the disk must be 1Mi to 1Pi"},
-	"no gpus":                                {set("resources.gpus", int64(0)), ""},
-	"half a gpu":                             {set("resources.gpus", "500m"), "the gpus must be a whole number"},
-	"fewer gpus than none":                   {set("resources.gpus", int64(-1)), "the gpus must be a whole number"},
-	"a resource that does not exist":         {set("resources.tapes", int64(1)), `unknown field "spec.resources.tapes"`},
+	"memory of 3000 bytes": {set("resources.memory", int64(3000)), "for 3000 MiB write 3000Mi"},
+	"no disk":              {set("resources.disk", int64(0)), "the disk must be 1Mi to 1Pi"},
+	"no gpus":              {set("resources.gpus", int64(0)), ""},
+	"half a gpu":           {set("resources.gpus", "500m"), "the gpus must be a whole number"},
+	"fewer gpus than none": {set("resources.gpus", int64(-1)), "the gpus must be a whole number"},
+	"a resource that does not exist": {
+		set("resources.tapes", int64(1)),
+		`unknown field "spec.resources.tapes"`,
+	},
 	"128 variables":                          {set("environment", variables(128)), ""},
 	"129 variables":                          {set("environment", variables(129)), "spec.environment: Too many"},
 	"a variable with odd text":               {variable("A_1", `$HOME "x" 'y' \ ä😀 =`), ""},
@@ -108,7 +111,10 @@ var appliedFields = map[string]answer{
 		"maxMemory must be 1Mi to 1Pi",
 	},
 	"more memory too often": {
-		both(set("resources.memory", "1Gi"), set("memoryRetry", map[string]any{"maxMemory": "4Gi", "maxRetries": int64(11)})),
+		both(
+			set("resources.memory", "1Gi"),
+			set("memoryRetry", map[string]any{"maxMemory": "4Gi", "maxRetries": int64(11)}),
+		),
 		"should be less than or equal to 10",
 	},
 	"deadlines": {

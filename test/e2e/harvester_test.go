@@ -67,7 +67,11 @@ func TestTheExampleOfAHarvesterQueueIsAPool(t *testing.T) {
 	require.Equal(t, queue.Monitor.HeldTimeout, *s.Defaults.HeldDeadlineSeconds)
 
 	b.Apply("pools/htcjob.yaml")
-	job := b.Until("pilot", "known to htcd", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration > 0 })
+	job := b.Until(
+		"pilot",
+		"known to htcd",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration > 0 },
+	)
 	require.NotEqual(
 		t,
 		metav1.ConditionTrue,

@@ -126,11 +126,18 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"Name", "Phase", "Active", "Succeeded", "Failed", "JobID", "Age"}, always)
-	require.Equal(t, []string{"Pool", "Schedd", "User", "Running", "Held", "Started", "Time", "Checked", "Reason"}, wide)
+	require.Equal(
+		t,
+		[]string{"Pool", "Schedd", "User", "Running", "Held", "Started", "Time", "Checked", "Reason"},
+		wide,
+	)
 
 	resources, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	require.NoError(t, err)
-	i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.Resource })
+	i := slices.IndexFunc(
+		resources.APIResources,
+		func(r metav1.APIResource) bool { return r.Name == v1alpha1.Resource },
+	)
 	require.Equal(t, []string{"htcj"}, resources.APIResources[i].ShortNames)
 	require.Equal(t, []string{"all"}, resources.APIResources[i].Categories)
 }
@@ -150,7 +157,13 @@ func (j sample) get() *unstructured.Unstructured {
 }
 
 func (j sample) patch(merge string, subresources ...string) (*unstructured.Unstructured, error) {
-	return j.jobs.Patch(j.t.Context(), j.name, types.MergePatchType, []byte(merge), metav1.PatchOptions{}, subresources...)
+	return j.jobs.Patch(
+		j.t.Context(),
+		j.name,
+		types.MergePatchType,
+		[]byte(merge),
+		metav1.PatchOptions{},
+		subresources...)
 }
 
 func newSample(t *testing.T) sample {

@@ -240,13 +240,23 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 		queue         int32
 		reason, words string
 	}{
-		"no-file": {fromJob("a", "good", "none", 1), 1, "InputFailed", `job 1 of the HTCJob good has left no file "none"`},
+		"no-file": {
+			fromJob("a", "good", "none", 1),
+			1,
+			"InputFailed",
+			`job 1 of the HTCJob good has left no file "none"`,
+		},
 		"no-proc": {fromJob("a", "good", "made", 2), 1, "InputFailed", "has no job 2, only 2"},
 		"a-dir":   {fromJob("a", "good", "dir", 0), 1, "InputFailed", "left no file"},
 		"unequal": {fromJob("a", "good", "made", "Same"), 3, "Refused", "this one has 3, and good has 2"},
 		"which":   {fromJob("a", "good", "made", nil), 1, "Refused", "write in jobRef.proc whose file is meant"},
 		"itself":  {fromJob("a", "itself", "made", nil), 1, "Refused", "names this HTCJob itself"},
-		"account": {optional(fromSecret("a", "kinit-secret", "password")), 1, "Refused", "holds an account of HTCondor"},
+		"account": {
+			optional(fromSecret("a", "kinit-secret", "password")),
+			1,
+			"Refused",
+			"holds an account of HTCondor",
+		},
 		"too-much": {
 			fromMap("a", "large", "a"),
 			1600,

@@ -91,7 +91,10 @@ func TestAFailureNamesItsItem(t *testing.T) {
 	require.Equal(t, "[1 ENERGY=13000 SEED=2] Traceback\n[1 ENERGY=13000 SEED=2] ValueError: no channel\n", out)
 	file := filepath.Join(t.TempDir(), "fail.json")
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": "again"}, "spec": job.Spec,
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.Kind,
+		"metadata":   map[string]any{"name": "again"},
+		"spec":       job.Spec,
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, text, 0o644))
@@ -279,7 +282,10 @@ var appliedItems = map[string]answer{
 		set("itemsFrom.configMapKeyRef", map[string]any{"name": "points"}),
 		"key: Required value",
 	},
-	"a table from nowhere": {set("itemsFrom", map[string]any{}), "a table is in one place: write configMapKeyRef, jobRef or step"},
+	"a table from nowhere": {
+		set("itemsFrom", map[string]any{}),
+		"a table is in one place: write configMapKeyRef, jobRef or step",
+	},
 	"parameters": {
 		both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))),
 		"",

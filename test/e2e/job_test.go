@@ -87,7 +87,11 @@ func TestAnEndedHTCJobReadsWell(t *testing.T) {
 	b.Script("shown", "exit 0\n")
 	job := b.Ended("shown")
 	lines := strings.Split(b.Kubectl("get", "htcj"), "\n")
-	require.Equal(t, []string{"NAME", "PHASE", "ACTIVE", "SUCCEEDED", "FAILED", "JOBID", "AGE"}, strings.Fields(lines[0]))
+	require.Equal(
+		t,
+		[]string{"NAME", "PHASE", "ACTIVE", "SUCCEEDED", "FAILED", "JOBID", "AGE"},
+		strings.Fields(lines[0]),
+	)
 	require.Equal(t, []string{"shown", "Succeeded", "0", "1", "0", job.Status.JobID[0]}, strings.Fields(lines[1])[:6])
 	require.Contains(t, b.Kubectl("get", "htcjob", "-o", "wide"), job.Status.Schedd)
 	b.Kubectl("wait", "--for=condition=Complete", "htcjob/shown", "--timeout="+trial.Patience.String())

@@ -204,8 +204,12 @@ func TestWhatMayBeEditedWhileJobsAreActive(t *testing.T) {
 	b.Script("busy", "sleep 1000\n")
 	job := b.Phase("busy", v1alpha1.PhaseRunning)
 	manifest, err := json.Marshal(map[string]any{
-		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": "busy"},
-		"spec": map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "sleep 2000\n"}},
+		"apiVersion": v1alpha1.GroupVersion.String(),
+		"kind":       v1alpha1.Kind,
+		"metadata":   map[string]any{"name": "busy"},
+		"spec": map[string]any{
+			"script": map[string]any{"image": "centos", "command": "bash", "source": "sleep 2000\n"},
+		},
 	})
 	require.NoError(t, err)
 	_, err = b.Lab.RunInput(t.Context(), string(manifest), "kubectl", "-n", b.Namespace, "apply", "-f", "-")

@@ -317,7 +317,16 @@ spec:
 			require.Regexp(t, c.says, stderr.String())
 			require.NotContains(t, stderr.String(), "\r", "no line is written over where nobody looks")
 
-			again := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "submit", "-f", "-", "--watch", "-n", b.Namespace)
+			again := exec.CommandContext(
+				t.Context(),
+				b.Lab.Bin("htcd"),
+				"submit",
+				"-f",
+				"-",
+				"--watch",
+				"-n",
+				b.Namespace,
+			)
 			again.Stdin = strings.NewReader(fmt.Sprintf(one, name, c.source, c.queue, c.options))
 			var said strings.Builder
 			again.Stdout, again.Stderr = &said, &said

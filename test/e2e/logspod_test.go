@@ -22,7 +22,8 @@ func podLeft(b *trial.Bench, name string, attempt int32) (*corev1.Pod, *corev1.C
 	client, err := kubernetes.NewForConfig(trial.Config(b.T))
 	require.NoError(b.T, err)
 	b.Until(name, "left as a Pod", func(job *v1alpha1.HTCJob) bool {
-		return job.Status.Attempt == attempt && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionLogsPod)
+		return job.Status.Attempt == attempt &&
+			meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	})
 	pod, err := client.CoreV1().Pods(b.Namespace).Get(b.T.Context(), name, metav1.GetOptions{})
 	require.NoError(b.T, err)

@@ -39,7 +39,17 @@ func TestWhatAnotherControllerRunsIsLeftAlone(t *testing.T) {
 		`{"spec": {"managedBy": "other"}}`:            "managedBy must be a domain and a path, such as example.org/controller",
 	} {
 		for _, object := range []string{"htcjob/other", "htcworkflow/others"} {
-			_, err := b.Lab.Run(t.Context(), "kubectl", "-n", b.Namespace, "patch", object, "--type=merge", "-p", change)
+			_, err := b.Lab.Run(
+				t.Context(),
+				"kubectl",
+				"-n",
+				b.Namespace,
+				"patch",
+				object,
+				"--type=merge",
+				"-p",
+				change,
+			)
 			require.ErrorContains(t, err, refusal, fmt.Sprint(object, change))
 		}
 	}

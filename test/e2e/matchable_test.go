@@ -27,7 +27,10 @@ func TestAJobThatWaitsForAMinuteSaysWhy(t *testing.T) {
 	b.Script("waits", "exit 0\n", gpus)
 	b.Eventually(func() bool {
 		return len(
-			b.Condor("condor_q", trial.Tagged(b.Get("waits"))+" && JobStatus == 1 && time() - EnteredCurrentStatus > 60"),
+			b.Condor(
+				"condor_q",
+				trial.Tagged(b.Get("waits"))+" && JobStatus == 1 && time() - EnteredCurrentStatus > 60",
+			),
 		) == 1
 	}, func() string { return b.Kubectl("describe", "htcjob", "waits") })
 

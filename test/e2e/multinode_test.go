@@ -35,8 +35,8 @@ func withOpenMPI(b *trial.Bench) func(*v1alpha1.HTCJob) {
 	}
 }
 
-// Each rank says on which node it is, and what the sum of all ranks is, which they find out together. One of them takes more memory than
-// its machine has, for long enough to be seen.
+// Each rank says on which node it is, and what the sum of all ranks is, which they find out together. One of them takes
+// more memory than its machine has, for long enough to be seen.
 const hello = `echo here is $1
 [ "$HTC_NODE" = 0 ] || exec sleep infinity
 mpirun.openmpi python3 -c '
@@ -67,7 +67,8 @@ func TestAJobOfSeveralNodes(t *testing.T) {
 	}
 	require.Equal(t, "result\n", b.File(job, 0, "file"))
 
-	// The second one gets the machines of the first, though it says nothing of memory, and 23.9's default would ask for what that took.
+	// The second one gets the machines of the first, though it says nothing of memory, and 23.9's default would ask for
+	// what that took.
 	b.Script("fails", `[ "$HTC_NODE" = 1 ] || exec sleep 600
 echo I am wrong >&2
 exit 7
@@ -77,7 +78,14 @@ exit 7
 	require.Equal(t, "exit code 7", job.Status.Failures[0].Message)
 	require.Contains(t, b.File(job, 0, output.Stderr), "1: I am wrong\n")
 	busy := func() string {
-		out, err := b.Lab.Run(t.Context(), "condor_status", "-constraint", `JobId == "`+job.Status.JobID[0]+`"`, "-af", "Name")
+		out, err := b.Lab.Run(
+			t.Context(),
+			"condor_status",
+			"-constraint",
+			`JobId == "`+job.Status.JobID[0]+`"`,
+			"-af",
+			"Name",
+		)
 		require.NoError(t, err)
 		return out
 	}
@@ -117,8 +125,9 @@ func TestAStepOfSeveralNodes(t *testing.T) {
 	f.gone(w)
 }
 
-// By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes. When the schedd gives a
-// claim back and the startd does not answer within 2 s, the startd learns it when it asks, after a third of the last job's lease.
+// By default HTCondor 25 asks for 1 GiB of disk, which not every machine of the lab has for jobs of several nodes. When
+// the schedd gives a claim back and the startd does not answer within 2 s, the startd learns it when it asks, after a
+// third of the last job's lease.
 func nodes(n int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) {
 		job.Spec.Nodes = &n

@@ -117,7 +117,12 @@ func TestFilesMayHaveAnyName(t *testing.T) {
 	names := []string{"a,b", ",", " blanks ", "it's \"a\", b;\nü", "line\nend", ".hidden,", "-f,", "tab\t", "plain"}
 	var script strings.Builder
 	for i, name := range names {
-		fmt.Fprintf(&script, "echo %d > ./$'%s'\n", i, strings.NewReplacer("'", `\'`, "\n", `\n`, "\t", `\t`).Replace(name))
+		fmt.Fprintf(
+			&script,
+			"echo %d > ./$'%s'\n",
+			i,
+			strings.NewReplacer("'", `\'`, "\n", `\n`, "\t", `\t`).Replace(name),
+		)
 	}
 	b.Script("names", script.String()+"echo out; exit 3\n")
 	job := b.Fetched("names")

@@ -155,7 +155,8 @@ func TestASiteMayTakeATagOfTheRepository(t *testing.T) {
 	for _, args := range [][]string{
 		{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "a"}, {"tag", "v0.1.0"},
 	} {
-		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repository}, args...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repository}, args...)...).
+			CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
 	var deployment appsv1.Deployment

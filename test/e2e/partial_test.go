@@ -22,7 +22,9 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 		trial.Unpacked,
 		func(job *v1alpha1.HTCJob) {
 			job.Spec.Items = []v1alpha1.Item{{"SEED": "10"}, {"SEED": "11"}, {"SEED": "12"}, {"SEED": "13"}}
-			job.Spec.Inputs = []v1alpha1.Input{{Name: "mood", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "mood", Key: "code"}}}
+			job.Spec.Inputs = []v1alpha1.Input{
+				{Name: "mood", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "mood", Key: "code"}},
+			}
 			job.Spec.CompleteAfterOutput = true
 		},
 	)
@@ -76,7 +78,11 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 	require.NotNil(t, job.Status.StartedAt)
 	require.NotEmpty(
 		t,
-		c.Until("part", "confirmed", func(job *v1alpha1.HTCJob) bool { return job.Status.Duration != "" }).Status.Duration,
+		c.Until(
+			"part",
+			"confirmed",
+			func(job *v1alpha1.HTCJob) bool { return job.Status.Duration != "" },
+		).Status.Duration,
 	)
 	wide := c.Kubectl("get", "htcjob", "part", "-o", "wide")
 	for _, column := range []string{"USER", "STARTED", "TIME", job.Status.User} {

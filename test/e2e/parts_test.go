@@ -13,15 +13,21 @@ import (
 func TestWhatRunsBeforeAndAfterAScriptDecides(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("forgiven", "echo script $1 $A; cat prepared /tmp/mine; echo made > made; kill -9 $$", func(job *v1alpha1.HTCJob) {
-		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"A": "a b"}
-		job.Spec.Script.Before = &v1alpha1.ScriptPart{Source: "echo before $A; echo prepared | tee prepared > /tmp/mine"}
-		job.Spec.Script.After = &v1alpha1.ScriptPart{
-			Command: "sh -e", Args: []string{"{{item.N}}", "it's"},
-			Source: `echo after $RETURN "$@" $A; cat made; [ $RETURN = 137 ]; echo checked > checked`,
-		}
-		job.Spec.Items = []v1alpha1.Item{{"N": "1"}, {"N": "2"}}
-	})
+	b.Script(
+		"forgiven",
+		"echo script $1 $A; cat prepared /tmp/mine; echo made > made; kill -9 $$",
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"A": "a b"}
+			job.Spec.Script.Before = &v1alpha1.ScriptPart{
+				Source: "echo before $A; echo prepared | tee prepared > /tmp/mine",
+			}
+			job.Spec.Script.After = &v1alpha1.ScriptPart{
+				Command: "sh -e", Args: []string{"{{item.N}}", "it's"},
+				Source: `echo after $RETURN "$@" $A; cat made; [ $RETURN = 137 ]; echo checked > checked`,
+			}
+			job.Spec.Items = []v1alpha1.Item{{"N": "1"}, {"N": "2"}}
+		},
+	)
 	b.Script("prepared", "echo script", func(job *v1alpha1.HTCJob) {
 		job.Spec.SuccessExitCodes = []int32{0, 3}
 		job.Spec.Script.Before = &v1alpha1.ScriptPart{Source: "exit 3"}
@@ -56,7 +62,11 @@ spec: {nodes: 2, script: {image: centos, command: bash, source: "true", after: {
 	job = b.Ended("prepared")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
 	require.Equal(t, int32(1), *job.Status.Failures[0].ExitCode, "3 would be a success")
-	require.Contains(t, job.Status.Failures[0].Stderr, "htcd: script.before has ended with the return code 3: the script was not run")
+	require.Contains(
+		t,
+		job.Status.Failures[0].Stderr,
+		"htcd: script.before has ended with the return code 3: the script was not run",
+	)
 	require.Empty(t, b.Output(job, 0))
 
 	w := flow.ended()
@@ -68,13 +78,18 @@ spec: {nodes: 2, script: {image: centos, command: bash, source: "true", after: {
 	require.Equal(t, "good\n", flow.output(w, "make/job_0", "result"))
 }
 
-// What interrupts a job is no end of it, whatever of it runs, and what is kept until it goes on is as without what runs before and after.
+// What interrupts a job is no end of it, whatever of it runs, and what is kept until it goes on is as without what runs
+// before and after.
 func TestWhatRunsBeforeAndAfterAScriptIsInterrupted(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	around := func(before, after string) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {
-			job.Spec.Script.Before, job.Spec.Script.After = &v1alpha1.ScriptPart{Source: before}, &v1alpha1.ScriptPart{Source: after}
+			job.Spec.Script.Before, job.Spec.Script.After = &v1alpha1.ScriptPart{
+				Source: before,
+			}, &v1alpha1.ScriptPart{
+				Source: after,
+			}
 		}
 	}
 	checkpointed := func(job *v1alpha1.HTCJob) {
@@ -100,12 +115,17 @@ exit 85
 if [ $AT = %[1]s ] && %[2]s; then trap 'echo asked >>state/trail; exit 0' TERM; touch busy-$AT-%[3]s; sleep 600 & wait; fi
 `, name, firstStart, b.Namespace)
 	}
-	b.Script("asked", part("script"), around(part("before"), part("after")+"mv state/trail trail"), func(job *v1alpha1.HTCJob) {
-		job.Spec.Items = []v1alpha1.Item{{"AT": "before"}, {"AT": "script"}, {"AT": "after"}}
-		job.Spec.Parallelism = new(int32(3))
-		job.Spec.Checkpoint = &v1alpha1.Checkpoint{OnEviction: true}
-		job.Spec.Outputs = []v1alpha1.Output{{Path: "state"}, {Path: "trail"}}
-	})
+	b.Script(
+		"asked",
+		part("script"),
+		around(part("before"), part("after")+"mv state/trail trail"),
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Items = []v1alpha1.Item{{"AT": "before"}, {"AT": "script"}, {"AT": "after"}}
+			job.Spec.Parallelism = new(int32(3))
+			job.Spec.Checkpoint = &v1alpha1.Checkpoint{OnEviction: true}
+			job.Spec.Outputs = []v1alpha1.Output{{Path: "state"}, {Path: "trail"}}
+		},
+	)
 	b.Script("root", `test ! -e made || exit 9
 echo script >made
 mkdir -p $outpath/state; echo >>$outpath/state/n

@@ -77,7 +77,11 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	waiting := b.Until("silent", "waiting for its Secret", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Reason == "SecretNotFound"
 	})
-	require.Contains(t, b.Condition(waiting, v1alpha1.ConditionInputsReady).Message, "credential atlas of HTCPool "+p+":")
+	require.Contains(
+		t,
+		b.Condition(waiting, v1alpha1.ConditionInputsReady).Message,
+		"credential atlas of HTCPool "+p+":",
+	)
 	certificate := proxy(t, time.Now().Add(12*time.Hour))
 	jobSecret(b, "atlas-proxy", "x509up", certificate)
 	silent, says := b.Ended("silent"), b.Ended("says")
@@ -172,7 +176,11 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 	require.Contains(t, waits(b, "early", "PoolNotAllowed"), "HTCPool "+name+" is not for namespace "+b.Namespace)
 	_, err := b.Lab.Run(t.Context(), "kubectl", "label", "namespace", b.Namespace, "e2e="+name)
 	require.NoError(t, err)
-	require.Contains(t, waits(b, "early", "PoolInvalid"), "defaults: htcopts, line 1, column 1: executable is not allowed")
+	require.Contains(
+		t,
+		waits(b, "early", "PoolInvalid"),
+		"defaults: htcopts, line 1, column 1: executable is not allowed",
+	)
 	keptPool{b, name}.until(func(p *v1alpha1.HTCPool) bool {
 		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "PoolInvalid")
 	})

@@ -123,7 +123,12 @@ func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 
 	grid.edit(`{"state":"Draining"}`)
 	b.Eventually(all(" && JobStatus == 1"), queue)
-	require.Len(t, b.Condor("condor_q", trial.Tagged(theirs)+" && JobStatus == 5 && HoldReasonSubCode == 0"), 1, queue())
+	require.Len(
+		t,
+		b.Condor("condor_q", trial.Tagged(theirs)+" && JobStatus == 5 && HoldReasonSubCode == 0"),
+		1,
+		queue(),
+	)
 	grid.until(func(p *v1alpha1.HTCPool) bool {
 		return p.Status.Idle == 3 && hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "Draining")
 	})
@@ -189,12 +194,23 @@ func TestPackLeavesAWholeMachineFree(t *testing.T) {
 		{"Any", "4 6 6", "0"}, {"Pack", "0 8 8", "- TARGET.Cpus"}, {"Spread", "4 6 6", "+ TARGET.Cpus"},
 	} {
 		p := testPool(b, strings.ToLower(c.placement), "placement: "+c.placement)
-		b.Eventually(func() bool { return free() == "8 8 8" }, func() string { return "the machines are in use: " + free() })
+		b.Eventually(
+			func() bool { return free() == "8 8 8" },
+			func() string { return "the machines are in use: " + free() },
+		)
 		for i := range 4 {
 			name := fmt.Sprintf("%s-%d", strings.ToLower(c.placement), i)
 			b.Script(name, "sleep 600\n", cores(2, p))
 			job := b.Phase(name, v1alpha1.PhaseRunning)
-			rank, err := b.Lab.Run(t.Context(), "condor_q", "-allusers", "-constraint", trial.Tagged(job), "-af:r", "Rank")
+			rank, err := b.Lab.Run(
+				t.Context(),
+				"condor_q",
+				"-allusers",
+				"-constraint",
+				trial.Tagged(job),
+				"-af:r",
+				"Rank",
+			)
 			require.NoError(t, err)
 			require.Contains(t, rank, c.rank)
 		}

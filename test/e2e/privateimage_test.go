@@ -67,7 +67,11 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 	require.ElementsMatch(t, []string{"_condor_stdout", "_condor_stderr"}, b.Files(job, 0))
 	ads, err := b.Lab.Run(t.Context(), "condor_history", "-l", job.Status.JobID[0])
 	require.NoError(t, err)
-	require.NotContains(t, ads, base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser+":"+parts.RegistryPassword)))
+	require.NotContains(
+		t,
+		ads,
+		base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser+":"+parts.RegistryPassword)),
+	)
 	require.Equal(t, "hellonote\n", b.Output(b.Fetched("both"), 0))
 
 	require.Equal(t, v1alpha1.PhaseFailed, b.Fetched("without").Status.Phase)
@@ -87,7 +91,11 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 		"waiting",
 		func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialUnusable" },
 	)
-	require.Contains(t, b.Condition(waits, v1alpha1.ConditionInputsReady).Message, "has no login for the registry "+host)
+	require.Contains(
+		t,
+		b.Condition(waits, v1alpha1.ConditionInputsReady).Message,
+		"has no login for the registry "+host,
+	)
 	for name, words := range map[string]string{"elsewhere": "registry.example.org, the registry of script.image, is not one that", "path": "a script.image of a registry, and there are none"} {
 		refused := b.Ended(name)
 		require.Equal(t, "Refused", refused.Status.Reason)

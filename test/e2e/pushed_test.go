@@ -155,7 +155,11 @@ func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 	b.Script("nobody", "echo x > model\n", pushedTo("model", to))
 	b.Script("writer", "echo weights > model\n", pushedTo("model", to), func(job *v1alpha1.HTCJob) {
 		job.Spec.Credentials = []v1alpha1.Credential{
-			{Name: "registry", SecretKeyRef: v1alpha1.KeyRef{Name: "writer", Key: ".dockerconfigjson"}, As: v1alpha1.Registry},
+			{
+				Name:         "registry",
+				SecretKeyRef: v1alpha1.KeyRef{Name: "writer", Key: ".dockerconfigjson"},
+				As:           v1alpha1.Registry,
+			},
 		}
 	})
 	for _, name := range []string{"nobody", "writer"} {

@@ -43,7 +43,10 @@ func newRepairs(t *testing.T) repairs {
 		require.NoError(t, callbacks.Start(ctx))
 		require.NoError(t, htcd.Restart(ctx))
 	})
-	require.NoError(t, htcd.Restart(t.Context(), "--reconcile-schedule=@yearly", "--refresh=1h", "--callback-deadline=2s"))
+	require.NoError(
+		t,
+		htcd.Restart(t.Context(), "--reconcile-schedule=@yearly", "--refresh=1h", "--callback-deadline=2s"),
+	)
 	require.NoError(t, callbacks.Stop(t.Context()))
 	return b
 }
@@ -75,8 +78,10 @@ func (b repairs) report(t *testing.T, args ...string) report {
 // rows returns the statuses in the ledger, in the order of the procs.
 func (b repairs) rows(t *testing.T, name string) string {
 	t.Helper()
-	return b.SQL(fmt.Sprintf(`SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs JOIN runs ON runs.id = run
-		WHERE namespace = '%s' AND name = '%s' ORDER BY htcjobs.proc)`, b.Namespace, name))
+	return b.SQL(
+		fmt.Sprintf(`SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs JOIN runs ON runs.id = run
+		WHERE namespace = '%s' AND name = '%s' ORDER BY htcjobs.proc)`, b.Namespace, name),
+	)
 }
 
 func (b repairs) completed(t *testing.T, name string, n int) *v1alpha1.HTCJob {
@@ -97,7 +102,11 @@ func TestARunningJobAndNodeAreKnownByTheirOwnReports(t *testing.T) {
 	require.NoError(t, htcd.Restart(t.Context(), "--reconcile-schedule=@yearly", "--refresh=1h"))
 	wait, open := b.Gate()
 	b.Script("job", wait+"exit 3\n")
-	flow := flowIn(b, "flow", "  steps: [{name: one, job: {script: {image: centos, command: bash, source: '"+wait+"'}}}]")
+	flow := flowIn(
+		b,
+		"flow",
+		"  steps: [{name: one, job: {script: {image: centos, command: bash, source: '"+wait+"'}}}]",
+	)
 	b.Phase("job", v1alpha1.PhaseRunning)
 	flow.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseRunning })
 	open()
@@ -122,7 +131,9 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 		}
 	}
 	handBreaks := func(t *testing.T, proc int, status int) {
-		b.SQL(fmt.Sprintf("UPDATE htcjobs SET status = %d WHERE htcjobName = 'lost' AND jobId = '%s'", status, id(proc)))
+		b.SQL(
+			fmt.Sprintf("UPDATE htcjobs SET status = %d WHERE htcjobName = 'lost' AND jobId = '%s'", status, id(proc)),
+		)
 	}
 
 	t.Run("a dry run shows what the callbacks did not say, and changes nothing", func(t *testing.T) {

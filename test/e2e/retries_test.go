@@ -44,8 +44,17 @@ func TestAFailedJobIsTriedAgain(t *testing.T) {
 	b.Script("second", "if "+firstStart+"; then exit 4; fi\n", retries(2))
 	b.Script("never", "echo never > left; exit $(($1 * 4))\n", trial.Queue(2), retries(1), codes(3))
 	b.Script("enough", "echo enough > left; exit 5\n", retries(3), codes(3, 5))
-	b.Script("finds", "if "+firstStart+"; then echo so far >left; exit 4; fi; test \"$(cat left)\" = 'so far'\n", retries(1))
-	b.Script("signal", "kill -SEGV $$\n", retries(2), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "retry_until = ExitCode > 128\n" })
+	b.Script(
+		"finds",
+		"if "+firstStart+"; then echo so far >left; exit 4; fi; test \"$(cat left)\" = 'so far'\n",
+		retries(1),
+	)
+	b.Script(
+		"signal",
+		"kill -SEGV $$\n",
+		retries(2),
+		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "retry_until = ExitCode > 128\n" },
+	)
 	for name, want := range map[string]struct {
 		phase  v1alpha1.Phase
 		starts string

@@ -38,7 +38,10 @@ func newSnake(t *testing.T) snake {
 	image := filepath.Join(s.dir, "image")
 	require.NoError(t, os.MkdirAll(image, 0o755))
 	s.host("tar", "-xzf", layer, "-C", image)
-	require.NoError(t, os.WriteFile(filepath.Join(image, "usr", "bin", "htcd"), nil, 0o755)) // where the user's is bound
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(image, "usr", "bin", "htcd"), nil, 0o755),
+	) // where the user's is bound
 	s.host("cp", "-r", "../../examples/snakemake", filepath.Join(s.dir, "flow"))
 
 	settings := filepath.Join(s.dir, "flow", "profile", "htcd.yaml")
@@ -74,9 +77,27 @@ func (s snake) make(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(
 		ctx,
 		s.Lab.Bin("lab"),
-		append([]string{"as", "alice", "apptainer", "--quiet", "exec", "--contain",
-			"--bind", s.dir, "--bind", s.Lab.Path("htcd", "bin", "htcd") + ":/usr/bin/htcd", "--pwd", filepath.Join(s.dir, "flow"),
-			"--env", "KUBECONFIG=" + filepath.Join(s.dir, "kubeconfig"), filepath.Join(s.dir, "image"), "bash", "-c", `echo $$ >pid; exec snakemake --profile profile "$@"`, "bash"}, args...)...)
+		append([]string{
+			"as",
+			"alice",
+			"apptainer",
+			"--quiet",
+			"exec",
+			"--contain",
+			"--bind",
+			s.dir,
+			"--bind",
+			s.Lab.Path("htcd", "bin", "htcd") + ":/usr/bin/htcd",
+			"--pwd",
+			filepath.Join(s.dir, "flow"),
+			"--env",
+			"KUBECONFIG=" + filepath.Join(s.dir, "kubeconfig"),
+			filepath.Join(s.dir, "image"),
+			"bash",
+			"-c",
+			`echo $$ >pid; exec snakemake --profile profile "$@"`,
+			"bash",
+		}, args...)...)
 }
 
 func (s snake) file(name string) string {

@@ -120,7 +120,14 @@ func TestALargeInputIsUploadedGoesOnWhereItWasCutAndGoesWithItsHTCJob(t *testing
 	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	patch := func(parameter, value string, body io.Reader) error {
-		return client.CoreV1().RESTClient().Patch("").AbsPath(at).Param(parameter, value).Body(body).Do(t.Context()).Error()
+		return client.CoreV1().
+			RESTClient().
+			Patch("").
+			AbsPath(at).
+			Param(parameter, value).
+			Body(body).
+			Do(t.Context()).
+			Error()
 	}
 	require.NoError(t, patch("size", fmt.Sprint(len(content)), strings.NewReader("")))
 	require.NoError(t, patch("offset", "0", strings.NewReader(content[:5<<20])))

@@ -44,8 +44,10 @@ func kubeconfigOf(t *testing.T, client kubernetes.Interface, namespace, account 
 	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"lab": {Server: server.Host, CertificateAuthority: server.CAFile,
 			CertificateAuthorityData: server.CAData, InsecureSkipTLSVerify: server.Insecure}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {Token: request.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"lab": {Cluster: "lab", AuthInfo: account, Namespace: namespace}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{account: {Token: request.Status.Token}},
+		Contexts: map[string]*clientcmdapi.Context{
+			"lab": {Cluster: "lab", AuthInfo: account, Namespace: namespace},
+		},
 		CurrentContext: "lab",
 	}, file))
 	return file
@@ -102,7 +104,16 @@ func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
 		for _, mount := range pod.InitContainers[0].VolumeMounts {
 			script = strings.ReplaceAll(script, mount.MountPath+"/", dir+mount.MountPath+"/")
 		}
-		_, err := running.RunAs(t.Context(), "robot", "env", "X509_CERT_DIR="+dir+"/ca", "VOMS=owls", "sh", "-ec", script)
+		_, err := running.RunAs(
+			t.Context(),
+			"robot",
+			"env",
+			"X509_CERT_DIR="+dir+"/ca",
+			"VOMS=owls",
+			"sh",
+			"-ec",
+			script,
+		)
 		require.NoError(t, err)
 		command := append([]string{"--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:]...)
 		command[len(command)-1] = dir + command[len(command)-1]

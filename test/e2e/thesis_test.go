@@ -143,7 +143,10 @@ func TestExperiment9AnUnusableSecretIsRefusedAndItsMendingNoticed(t *testing.T) 
 	var right struct {
 		Data map[string]string `json:"data"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(b.InDefault(t.Context(), "get", "secret", "kinit-secret", "-o", "json")), &right))
+	require.NoError(
+		t,
+		json.Unmarshal([]byte(b.InDefault(t.Context(), "get", "secret", "kinit-secret", "-o", "json")), &right),
+	)
 	mend := func(ctx context.Context) {
 		text, err := json.Marshal(
 			map[string]any{
@@ -192,7 +195,10 @@ func TestExperiment9EachMissingMandatoryFieldIsRefused(t *testing.T) {
 	whole := map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}
 	apply := func(spec map[string]any) error {
 		text, err := yaml.Marshal(map[string]any{
-			"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": "partial"}, "spec": spec,
+			"apiVersion": v1alpha1.GroupVersion.String(),
+			"kind":       v1alpha1.Kind,
+			"metadata":   map[string]any{"name": "partial"},
+			"spec":       spec,
 		})
 		require.NoError(t, err)
 		_, err = b.Lab.RunInput(t.Context(), string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")

@@ -298,7 +298,9 @@ var spoilt = map[string]spoiltToken{
 	},
 	"whose SciToken has ended": {
 		issued(map[string]any{"exp": 1_700_000_000}),
-		v1alpha1.ConditionCredentials, "TokenExpired", "the token of alice@example.org by " + parts.SciTokenIssuer + " ended at",
+		v1alpha1.ConditionCredentials,
+		"TokenExpired",
+		"the token of alice@example.org by " + parts.SciTokenIssuer + " ended at",
 	},
 	"whose SciToken is for another audience": {
 		issued(map[string]any{"aud": "https://elsewhere.example.org"}),
@@ -306,7 +308,9 @@ var spoilt = map[string]spoiltToken{
 	},
 	"whose SciToken is of an unknown issuer": {
 		issued(map[string]any{"iss": "https://127.0.0.1:9/elsewhere"}),
-		v1alpha1.ConditionCredentials, "Credentials", `does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`,
+		v1alpha1.ConditionCredentials,
+		"Credentials",
+		`does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`,
 	},
 	"whose SciToken is for reading": {
 		issued(map[string]any{"scope": "condor:/READ"}),

@@ -45,8 +45,12 @@ func shown(b *trial.Bench, end time.Time) (credential, serial string) {
 	require.NoError(b.T, err)
 	number.Add(number, big.NewInt(1<<62)) // no leading zeros
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
-		SerialNumber: number, Subject: pkix.Name{CommonName: "alice"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		SerialNumber: number,
+		Subject:      pkix.Name{CommonName: "alice"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     end,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, authority, &key.PublicKey, signer)
 	require.NoError(b.T, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
@@ -193,6 +197,10 @@ func TestTheServerOfAURLSeesTheTokenThatTheURLNames(t *testing.T) {
 	for name, token := range map[string]string{"unknown": "another", "none": "wlcg"} {
 		refused := b.Ended(name)
 		require.Equal(t, "Refused", refused.Status.Reason)
-		require.Contains(t, b.Condition(refused, v1alpha1.ConditionFailed).Message, token+" before the + is not the name")
+		require.Contains(
+			t,
+			b.Condition(refused, v1alpha1.ConditionFailed).Message,
+			token+" before the + is not the name",
+		)
 	}
 }

@@ -261,8 +261,16 @@ func TestNodesWriteToURLs(t *testing.T) {
 		require.Equal(t, "big "+jobid+"\n", read(s.store, "out", "1", jobid, "big.root"))
 		require.Equal(t, "kept "+jobid+"\n", read(s.xrootd, "out-"+jobid))
 		require.Equal(t, "small\n", f.output(w, "makes/"+jobid, "small"))
-		require.Equal(t, "kept "+jobid+"\n", f.output(w, "makes/"+jobid, "kept"), "what a later DAG pulls is brought back, too")
-		require.NoFileExists(t, b.Lab.Path("htcd", "data", "workflows", b.Namespace, "out", "1", "makes", jobid, "big.root"))
+		require.Equal(
+			t,
+			"kept "+jobid+"\n",
+			f.output(w, "makes/"+jobid, "kept"),
+			"what a later DAG pulls is brought back, too",
+		)
+		require.NoFileExists(
+			t,
+			b.Lab.Path("htcd", "data", "workflows", b.Namespace, "out", "1", "makes", jobid, "big.root"),
+		)
 		require.Equal(t, "big "+jobid+"\n", f.output(w, "after/"+jobid, output.Stdout))
 	}
 	const all = "kept job_0\nkept job_1\n"

@@ -15,12 +15,17 @@ import (
 func TestWhatJobsUseIsShownAgainstWhatTheyAskedFor(t *testing.T) {
 	t.Parallel()
 	c := commands{trial.New(t)}
-	c.Script("eats", "while [ ! -e stop ] && [ $1 = 1 ]; do sleep 1; done\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
-		job.Spec.Resources = &v1alpha1.Resources{
-			Memory: new(resource.MustParse("300Mi")),
-			Disk:   new(resource.MustParse("2Gi")),
-		}
-	})
+	c.Script(
+		"eats",
+		"while [ ! -e stop ] && [ $1 = 1 ]; do sleep 1; done\n",
+		trial.Queue(2),
+		func(job *v1alpha1.HTCJob) {
+			job.Spec.Resources = &v1alpha1.Resources{
+				Memory: new(resource.MustParse("300Mi")),
+				Disk:   new(resource.MustParse("2Gi")),
+			}
+		},
+	)
 	top := func() (report usage.Report) {
 		require.NoError(t, json.Unmarshal([]byte(c.ends(0, "top", "eats", "-o", "json")), &report))
 		return report

@@ -35,7 +35,11 @@ func flowIn(b *trial.Bench, name, spec string) *flow {
 	client, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
 	f := &flow{Bench: b, client: client, name: name}
-	text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, spec)
+	text := fmt.Sprintf(
+		"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s",
+		name,
+		spec,
+	)
 	b.ApplyText(text)
 	return f
 }
@@ -268,7 +272,18 @@ func TestANodesOutputIsFetchedWhileItsDAGGoesOn(t *testing.T) {
 	require.Equal(t, "result of job_1\n", f.output(w, "quick/job_1", "result"))
 	require.NoFileExists(t, at("quick/job_1", ".own-1"))
 	f.Eventually(func() bool {
-		out, err := f.Lab.Run(t.Context(), "htcd", "logs", "-n", f.Namespace, f.name, "--step", "quick", "--sequence", "2")
+		out, err := f.Lab.Run(
+			t.Context(),
+			"htcd",
+			"logs",
+			"-n",
+			f.Namespace,
+			f.name,
+			"--step",
+			"quick",
+			"--sequence",
+			"2",
+		)
 		return err == nil && strings.Contains(out, "said by job_2\n")
 	}, func() string { return "htcd logs does not show it" })
 	require.False(t, f.until("", func(*v1alpha1.HTCWorkflow) bool { return true }).Status.Phase.Terminal())

@@ -63,7 +63,19 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 	require.Equal(t, "look\n", c.ends(0, "submit", look, "--name-only"))
 	c.ends(124, "wait", "look", "--timeout", "1s")
 	c.Eventually(func() bool {
-		out, err = c.Lab.Run(t.Context(), "htcd", "exec", "look", "-n", c.Namespace, "--step", "wait", "--", "echo", "here")
+		out, err = c.Lab.Run(
+			t.Context(),
+			"htcd",
+			"exec",
+			"look",
+			"-n",
+			c.Namespace,
+			"--step",
+			"wait",
+			"--",
+			"echo",
+			"here",
+		)
 		return err == nil
 	}, func() string { return fmt.Sprint(out, err) })
 	require.Equal(t, "here\n", out)

@@ -64,8 +64,11 @@ func TestAFactoryOfNodesThatSomebodyHoldsSaysSo(t *testing.T) {
 		return c
 	}
 	toFactory("condor_hold", "-reason", "somebody wants that")
-	require.Regexp(t, `^HTCondor makes none of the 999 nodes that wait: somebody wants that .*\(cluster `+cluster+`\)\. `,
-		held("FactoryPaused").Message)
+	require.Regexp(
+		t,
+		`^HTCondor makes none of the 999 nodes that wait: somebody wants that .*\(cluster `+cluster+`\)\. `,
+		held("FactoryPaused").Message,
+	)
 	toFactory("condor_release")
 	held("NotHeld")
 	f.gone(w)
@@ -106,7 +109,16 @@ func TestAFactoryOfNodesIsRemovedAlsoWhileItsLauncherIsHeld(t *testing.T) {
 			stop(f, w)
 			nodes := fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)
 			require.Empty(t, f.Queued(nodes))
-			left, err := f.Lab.Run(t.Context(), "condor_q", "-factory", "-allusers", "-constraint", nodes, "-af", "ClusterId")
+			left, err := f.Lab.Run(
+				t.Context(),
+				"condor_q",
+				"-factory",
+				"-allusers",
+				"-constraint",
+				nodes,
+				"-af",
+				"ClusterId",
+			)
 			require.NoError(t, err)
 			require.Empty(t, left, "its factory")
 		})

@@ -142,7 +142,14 @@ func TestACredentialOfAStepIsRenewedInItsNodesAlone(t *testing.T) {
 		require.NotContains(
 			t,
 			fmt.Sprint(
-				f.Condor("condor_history", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "Env", "Environment", "Args", "Arguments"),
+				f.Condor(
+					"condor_history",
+					fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID),
+					"Env",
+					"Environment",
+					"Args",
+					"Arguments",
+				),
 			),
 			secret,
 		)

@@ -17,7 +17,11 @@ import (
 // another applies a further workflow.
 func (f *flow) another(name, spec string) *flow {
 	f.T.Helper()
-	text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, spec)
+	text := fmt.Sprintf(
+		"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s",
+		name,
+		spec,
+	)
 	f.ApplyText(text)
 	return &flow{Bench: f.Bench, client: f.client, name: name}
 }
@@ -61,7 +65,15 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	const held = " && JobStatus == 5 && HoldReasonCode == 1 && HoldReasonSubCode == 7284"
 	queue := func() string {
 		return strings.Join(
-			f.Condor("condor_q", nodes+" || "+own, "ClusterId", "JobUniverse", "JobStatus", "HoldReasonSubCode", "HoldReason"),
+			f.Condor(
+				"condor_q",
+				nodes+" || "+own,
+				"ClusterId",
+				"JobUniverse",
+				"JobStatus",
+				"HoldReasonSubCode",
+				"HoldReason",
+			),
 			"\n",
 		)
 	}
@@ -95,7 +107,10 @@ func TestASuspendedPoolHoldsAWorkflow(t *testing.T) {
 	f.Eventually(func() bool { return len(f.Condor("condor_q", own+held+" && NumHolds >= 2")) == 1 }, queue)
 
 	grid.edit(`{"state":"Draining"}`)
-	f.until("released", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 2 && w.Status.Nodes.Idle == 2 })
+	f.until(
+		"released",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 2 && w.Status.Nodes.Idle == 2 },
+	)
 	f.Eventually(func() bool { return len(f.Condor("condor_q", own+" && JobStatus == 2")) == 1 }, queue)
 	require.Len(t, f.Condor("condor_history", nodes+" && JobStatus == 4"), 2, "each ran once")
 

@@ -158,11 +158,21 @@ func TestStepsThatNameAWrongRegistryAreRefused(t *testing.T) {
 		f := flowIn(
 			b,
 			name,
-			fmt.Sprintf("\n  sequences: {prefix: %s}\n  steps:\n  - name: a\n    %s\n    job: %s\n", c.prefix, c.step, job),
+			fmt.Sprintf(
+				"\n  sequences: {prefix: %s}\n  steps:\n  - name: a\n    %s\n    job: %s\n",
+				c.prefix,
+				c.step,
+				job,
+			),
 		)
 		w := f.ended()
 		require.Equal(t, "Refused", w.Status.Reason, name)
-		require.Contains(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFailed).Message, c.words, name)
+		require.Contains(
+			t,
+			meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFailed).Message,
+			c.words,
+			name,
+		)
 	}
 }
 

@@ -113,7 +113,10 @@ func TestRulesGrowAndShrinkAWorkflow(t *testing.T) {
 		require.NoError(t, err)
 	}
 	f.Eventually(are(1, 4), said)
-	f.until("so", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Failed == 3 && w.Status.Nodes.Running == 1 })
+	f.until(
+		"so",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Failed == 3 && w.Status.Nodes.Running == 1 },
+	)
 	require.True(t, are(1, 4)(), said())
 	f.gone(w)
 }

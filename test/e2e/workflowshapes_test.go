@@ -19,7 +19,11 @@ func TestTheShapesOfTheDocsRun(t *testing.T) {
 		nodes        int32
 		node, output string
 	}{
-		"crab":   {10, "merge/job_0", "muons 0 99\nmuons 100 199\nmuons 200 299\nelectrons 0 99\nelectrons 100 199\nelectrons 200 299\n"},
+		"crab": {
+			10,
+			"merge/job_0",
+			"muons 0 99\nmuons 100 199\nmuons 200 299\nelectrons 0 99\nelectrons 100 199\nelectrons 200 299\n",
+		},
 		"lsst":   {6, "detect/tract", "1\n2\n2\n3\n"},
 		"ligo":   {8, "page/job_0", "H1 100 templates\nL1 100 templates\nH1 200 templates\nL1 200 templates\n"},
 		"osg":    {4, "total/job_0", "alice 7\nulysses 7\nhuckfinn 7\n"},

@@ -45,7 +45,14 @@ metadata: {name: team}
 spec: {clusterQueue: %[1]s}
 `, b.Namespace))
 	t.Cleanup(func() { // its namespace goes, too
-		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "delete", "clusterqueue", b.Namespace, "--wait=false")
+		_, err := b.Lab.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			"delete",
+			"clusterqueue",
+			b.Namespace,
+			"--wait=false",
+		)
 		require.NoError(t, err)
 	})
 	return b
@@ -75,7 +82,12 @@ func install(b bench) error {
 	if err := parts.LoadProgram(ctx, b.Lab, image, filepath.Join(kueue, "bin", "kueue"), "/manager"); err != nil {
 		return err
 	}
-	if err := apply(b, "with-kueue", filepath.Join(clone, "deploy", "components", "kueue"), "resources: [../overlay]\ncomponents: [%q]\n"); err != nil {
+	if err := apply(
+		b,
+		"with-kueue",
+		filepath.Join(clone, "deploy", "components", "kueue"),
+		"resources: [../overlay]\ncomponents: [%q]\n",
+	); err != nil {
 		return err
 	}
 	if err := rolledOut(b, parts.PodNamespace, "htcd"); err != nil {
@@ -145,7 +157,11 @@ func apply(b bench, name, path, kustomization string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, kustomization, path), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "kustomization.yaml"),
+		fmt.Appendf(nil, kustomization, path),
+		0o600,
+	); err != nil {
 		return err
 	}
 	_, err = b.Lab.Run(b.T.Context(), "kubectl", "apply", "--server-side", "--force-conflicts", "-k", dir)

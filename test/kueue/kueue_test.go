@@ -36,7 +36,10 @@ func TestItIsSentOnceThereIsQuotaAndEndsGiveItBack(t *testing.T) {
 	require.Empty(t, b.Ads(trial.Tagged(large)))
 	b.Kubectl("label", "htcjob", "large", "kueue.x-k8s.io/queue-name-")
 	require.EqualValues(t, 3, b.Ended("large").Status.Succeeded, "nothing to wait for without the label")
-	b.Eventually(func() bool { return b.workload("large") == nil }, func() string { return "its Workload is still there" })
+	b.Eventually(
+		func() bool { return b.workload("large") == nil },
+		func() string { return "its Workload is still there" },
+	)
 
 	b.Script(
 		"wrong",
@@ -86,7 +89,14 @@ func TestAWorkloadIsDeactivatedOrDeleted(t *testing.T) {
 	b.Script("job", long, queued)
 	b.runs("job")
 	active := func(is string) {
-		b.Kubectl("patch", "workload", b.workload("job").Metadata.Name, "--type=merge", "-p", `{"spec": {"active": `+is+`}}`)
+		b.Kubectl(
+			"patch",
+			"workload",
+			b.workload("job").Metadata.Name,
+			"--type=merge",
+			"-p",
+			`{"spec": {"active": `+is+`}}`,
+		)
 	}
 	active("false")
 	job := b.waits("job")
@@ -122,7 +132,15 @@ func TestKueueIsAway(t *testing.T) {
 	b.Script("runs", long, queued)
 	b.runs("runs")
 	scale := func(n string) {
-		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", "kueue-system", "scale", "deployment/"+manager, "--replicas="+n)
+		_, err := b.Lab.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			"-n",
+			"kueue-system",
+			"scale",
+			"deployment/"+manager,
+			"--replicas="+n,
+		)
 		require.NoError(t, err)
 	}
 	t.Cleanup(func() { scale("1") }) // whatever fails before

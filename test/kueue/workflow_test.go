@@ -34,7 +34,12 @@ func (b bench) untilFlow(name, wanted string, is func(*v1alpha1.HTCWorkflow) boo
 		w, err = client.Workflows(b.Namespace).Get(b.T.Context(), name, metav1.GetOptions{})
 		return err == nil && is(w)
 	}, func() string {
-		return fmt.Sprintf("%s never was %s:\n%s", name, wanted, b.Kubectl("get", "htcworkflows,workloads", "-o", "yaml"))
+		return fmt.Sprintf(
+			"%s never was %s:\n%s",
+			name,
+			wanted,
+			b.Kubectl("get", "htcworkflows,workloads", "-o", "yaml"),
+		)
 	})
 	return w
 }
@@ -80,7 +85,11 @@ func TestAnHTCWorkflowIsAdmittedAsAWhole(t *testing.T) {
 	require.Empty(t, b.Queued(fmt.Sprintf("HTCWorkflowUID == %[1]q || HTCJobUID == %[1]q", pair.UID)))
 	require.Zero(t, b.workloadOf(pair.UID).Status.ReclaimablePods[0].Count)
 	b.Kubectl("delete", "htcjob", "high", "--timeout=2m")
-	pair = b.untilFlow("pair", "running again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 })
+	pair = b.untilFlow(
+		"pair",
+		"running again",
+		func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 },
+	)
 	require.False(t, pair.Spec.Suspend, "the user's own field")
 	b.Kubectl("delete", "htcworkflow", "pair", "--timeout=2m")
 }

@@ -56,8 +56,8 @@ type Part struct {
 	name string
 }
 
-// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, feed, pool2, registry, receiver-net,
-// prometheus, store, xrootd or htcd.
+// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, feed, pool2, registry,
+// receiver-net, prometheus, store, xrootd or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 
 // Stop ends the part gracefully and returns when it is gone. It stays down until Start.

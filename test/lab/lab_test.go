@@ -135,14 +135,27 @@ queue
 `), 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sh"),
 			[]byte("#!/bin/sh\napptainer exec --contain /opt/image/busybox id -u\n"), 0o755))
-		require.Eventually(t, func() bool { // condor_submit may wait without end for a schedd that has just been started
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			defer cancel()
-			_, err = second.RunAs(ctx, "robot", "sh", "-c", "cd "+dir+" && condor_submit -spool -terse job.sub")
-			return err == nil
-		}, 2*time.Minute, time.Second)
+		require.Eventually(
+			t,
+			func() bool { // condor_submit may wait without end for a schedd that has just been started
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				_, err = second.RunAs(ctx, "robot", "sh", "-c", "cd "+dir+" && condor_submit -spool -terse job.sub")
+				return err == nil
+			},
+			2*time.Minute,
+			time.Second,
+		)
 		require.Eventually(t, func() bool {
-			out, err := second.Run(t.Context(), "condor_q", "-constraint", `Owner == "robot"`, "-af", "JobStatus", "ExitCode")
+			out, err := second.Run(
+				t.Context(),
+				"condor_q",
+				"-constraint",
+				`Owner == "robot"`,
+				"-af",
+				"JobStatus",
+				"ExitCode",
+			)
 			return err == nil && out == "4 0\n"
 		}, time.Minute, 200*time.Millisecond)
 		_, err = second.RunAs(t.Context(), "robot", "condor_transfer_data", "-all")

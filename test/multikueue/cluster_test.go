@@ -37,7 +37,14 @@ func twoClusters(t *testing.T) (manager, worker *trial.Bench) {
 	worker.Namespace, worker.Jobs = manager.Namespace, client.HTCJobs(manager.Namespace)
 	apply(worker, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+worker.Namespace+"}\n")
 	t.Cleanup(func() {
-		_, err := worker.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "delete", "namespace", worker.Namespace, "--wait=false")
+		_, err := worker.Lab.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			"delete",
+			"namespace",
+			worker.Namespace,
+			"--wait=false",
+		)
 		require.NoError(t, err)
 	})
 	apply(worker, fmt.Sprintf(queue, "")+account)
@@ -47,14 +54,23 @@ func twoClusters(t *testing.T) (manager, worker *trial.Bench) {
 	}))
 	apply(manager, fmt.Sprintf(queue, "admissionChecksStrategy: {admissionChecks: [{name: worker}]}")+check)
 	for _, b := range []*trial.Bench{manager, worker} {
-		b.ApplyText("apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: team}\nspec: {clusterQueue: htcondor}\n")
+		b.ApplyText(
+			"apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: team}\nspec: {clusterQueue: htcondor}\n",
+		)
 	}
 	manager.Eventually(func() bool {
 		out, err := manager.Lab.Run(t.Context(), "kubectl", "wait", "--for=condition=Active", "--timeout=1s",
 			"multikueuecluster/worker", "admissioncheck/worker", "clusterqueue/htcondor")
 		return err == nil && strings.Count(out, "condition met") == 3
 	}, func() string {
-		out, _ := manager.Lab.Run(t.Context(), "kubectl", "get", "multikueueclusters,admissionchecks,clusterqueues", "-o", "yaml")
+		out, _ := manager.Lab.Run(
+			t.Context(),
+			"kubectl",
+			"get",
+			"multikueueclusters,admissionchecks,clusterqueues",
+			"-o",
+			"yaml",
+		)
 		return "the manager does not reach the worker:\n" + out
 	})
 	return manager, worker
@@ -93,7 +109,8 @@ kind: MultiKueueCluster
 metadata: {name: worker}
 spec: {clusterSource: {kubeConfig: {locationType: Secret, location: worker}}}
 `
-	// account is Kueue of the manager in the worker, with the rights that docs/kueue.md names; jobs are of Kueue's own kinds.
+	// account is Kueue of the manager in the worker, with the rights that docs/kueue.md names; jobs are of Kueue's own
+	// kinds.
 	account = `
 apiVersion: v1
 kind: ServiceAccount
@@ -121,7 +138,16 @@ func apply(b *trial.Bench, manifest string) {
 	b.T.Helper()
 	var err error
 	b.Eventually(func() bool {
-		_, err = b.Lab.RunInput(b.T.Context(), manifest, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", "-")
+		_, err = b.Lab.RunInput(
+			b.T.Context(),
+			manifest,
+			"kubectl",
+			"apply",
+			"--server-side",
+			"--force-conflicts",
+			"-f",
+			"-",
+		)
 		return err == nil
 	}, func() string { return fmt.Sprintf("not applied: %v\n%s", err, manifest) })
 }
@@ -129,17 +155,33 @@ func apply(b *trial.Bench, manifest string) {
 // remote is a kubeconfig of Kueue's account in a cluster. Kueue takes none that does not verify the certificate.
 func remote(b *trial.Bench) map[string]any {
 	b.T.Helper()
-	token, err := b.Lab.Run(b.T.Context(), "kubectl", "-n", "kueue-system", "create", "token", "multikueue", "--duration=2h")
+	token, err := b.Lab.Run(
+		b.T.Context(),
+		"kubectl",
+		"-n",
+		"kueue-system",
+		"create",
+		"token",
+		"multikueue",
+		"--duration=2h",
+	)
 	require.NoError(b.T, err)
 	authority, err := os.ReadFile(b.Lab.Path("kube", "certs", "apiserver.crt"))
 	require.NoError(b.T, err)
 	return map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "worker",
+		"apiVersion":      "v1",
+		"kind":            "Config",
+		"current-context": "worker",
 		"clusters": []any{map[string]any{"name": "worker", "cluster": map[string]any{
-			"server": trial.Config(b.T).Host, "certificate-authority-data": base64.StdEncoding.EncodeToString(authority),
+			"server": trial.Config(
+				b.T,
+			).Host,
+			"certificate-authority-data": base64.StdEncoding.EncodeToString(authority),
 		}}},
-		"users":    []any{map[string]any{"name": "worker", "user": map[string]any{"token": strings.TrimSpace(token)}}},
-		"contexts": []any{map[string]any{"name": "worker", "context": map[string]any{"cluster": "worker", "user": "worker"}}},
+		"users": []any{map[string]any{"name": "worker", "user": map[string]any{"token": strings.TrimSpace(token)}}},
+		"contexts": []any{
+			map[string]any{"name": "worker", "context": map[string]any{"cluster": "worker", "user": "worker"}},
+		},
 	}
 }
 
@@ -160,10 +202,18 @@ func start(b *trial.Bench) {
 	require.NoError(b.T, err)
 	port := freePort(b.T)
 	dir := b.T.TempDir()
-	require.NoError(b.T, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, manifests, relative(b.T, dir, kueue)), 0o600))
+	require.NoError(
+		b.T,
+		os.WriteFile(
+			filepath.Join(dir, "kustomization.yaml"),
+			fmt.Appendf(nil, manifests, relative(b.T, dir, kueue)),
+			0o600,
+		),
+	)
 	text, err := b.Lab.Run(ctx, "kubectl", "kustomize", dir)
 	require.NoError(b.T, err)
-	text = regexp.MustCompile(`(?m)^( +)path: /(mutate|validate|convert)`).ReplaceAllString(text, fmt.Sprintf("${1}port: %d\n$0", port))
+	text = regexp.MustCompile(`(?m)^( +)path: /(mutate|validate|convert)`).
+		ReplaceAllString(text, fmt.Sprintf("${1}port: %d\n$0", port))
 	apply(b, text)
 	rights, err := os.ReadFile(filepath.Join(clone, "deploy", "components", "kueue", "clusterrole.yaml"))
 	require.NoError(b.T, err)
@@ -183,14 +233,27 @@ func start(b *trial.Bench) {
 		_ = cmd.Wait() // it may have failed, as its log says
 	})
 	// Kueue makes its certificate itself, and waits until it is in its file system.
-	b.Eventually(func() bool { return mount(b, certificates) }, func() string { return "Kueue makes no certificate: " + b.Lab.Log("kueue") })
+	b.Eventually(
+		func() bool { return mount(b, certificates) },
+		func() string { return "Kueue makes no certificate: " + b.Lab.Log("kueue") },
+	)
 	require.NoError(b.T, b.Lab.Part("htcd").Restart(ctx, "--kueue"))
 	b.T.Cleanup(func() { require.NoError(b.T, b.Lab.Part("htcd").Restart(context.WithoutCancel(ctx))) })
 }
 
 // mount writes the files of Kueue's Secret into a directory, as a kubelet would.
 func mount(b *trial.Bench, dir string) bool {
-	out, err := b.Lab.Run(b.T.Context(), "kubectl", "-n", "kueue-system", "get", "secret", "kueue-webhook-server-cert", "-o", "json")
+	out, err := b.Lab.Run(
+		b.T.Context(),
+		"kubectl",
+		"-n",
+		"kueue-system",
+		"get",
+		"secret",
+		"kueue-webhook-server-cert",
+		"-o",
+		"json",
+	)
 	if err != nil {
 		return false
 	}

@@ -22,7 +22,8 @@ func elsewhere(job *v1alpha1.HTCJob) {
 	job.Spec.ManagedBy = v1alpha1.MultiKueue
 }
 
-// named matches the jobs of all HTCJobs of that name in the test's namespace: in another cluster each is another object.
+// named matches the jobs of all HTCJobs of that name in the test's namespace: in another cluster each is another
+// object.
 func named(b *trial.Bench, name string) string {
 	return fmt.Sprintf("HTCJobNamespace == %q && HTCJobName == %q", b.Namespace, name)
 }
@@ -42,7 +43,17 @@ func goneFrom(worker *trial.Bench, name string) {
 func workloadIs(b *trial.Bench, condition string) {
 	b.T.Helper()
 	b.Eventually(func() bool {
-		out, err := b.Lab.Run(b.T.Context(), "kubectl", "-n", b.Namespace, "wait", "workloads", "--all", "--for=condition="+condition, "--timeout=1s")
+		out, err := b.Lab.Run(
+			b.T.Context(),
+			"kubectl",
+			"-n",
+			b.Namespace,
+			"wait",
+			"workloads",
+			"--all",
+			"--for=condition="+condition,
+			"--timeout=1s",
+		)
 		return err == nil && strings.Count(out, "condition met") == 1
 	}, func() string {
 		return "no Workload is " + condition + ":\n" + b.Kubectl("get", "workloads,htcjobs", "-o", "yaml")
@@ -66,7 +77,11 @@ func TestAnHTCJobRunsInAnotherClusterAndItsStatusComesBack(t *testing.T) {
 	require.Equal(t, 1, ran("answer"))
 
 	manager.Kubectl("annotate", "htcjob", "answer", v1alpha1.RerunAnnotation+"=again")
-	manager.Until("answer", "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Rerun == "again" && job.Status.Phase.Terminal() })
+	manager.Until(
+		"answer",
+		"run again",
+		func(job *v1alpha1.HTCJob) bool { return job.Status.Rerun == "again" && job.Status.Phase.Terminal() },
+	)
 	gone("answer")
 	require.Equal(t, 2, ran("answer"))
 
@@ -74,7 +89,14 @@ func TestAnHTCJobRunsInAnotherClusterAndItsStatusComesBack(t *testing.T) {
 	manager.Script("long", "sleep 1000\n", elsewhere)
 	manager.Until("long", "running", running)
 	first := worker.Get("long")
-	worker.Kubectl("patch", "clusterqueue", "htcondor", "--type=merge", "-p", `{"spec": {"stopPolicy": "HoldAndDrain"}}`)
+	worker.Kubectl(
+		"patch",
+		"clusterqueue",
+		"htcondor",
+		"--type=merge",
+		"-p",
+		`{"spec": {"stopPolicy": "HoldAndDrain"}}`,
+	)
 	worker.Eventually(func() bool { return len(worker.Queued(trial.Tagged(first))) == 0 },
 		func() string { return "what was evicted runs on" })
 	worker.Kubectl("patch", "clusterqueue", "htcondor", "--type=merge", "-p", `{"spec": {"stopPolicy": "None"}}`)

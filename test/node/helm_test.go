@@ -32,9 +32,14 @@ func (b bench) labValues(t *testing.T) (file string) {
 		settings[name] = value
 	}
 	text, err := yaml.Marshal(map[string]any{
-		"image":  map[string]any{"repository": "localhost/htcd", "tag": "dev"},
-		"condor": map[string]any{"config": read("condor_config")}, "kerberos": map[string]any{"config": read("krb5.conf")},
-		"settings": settings, "output": map[string]any{"enabled": true}, "logsPod": map[string]any{"enabled": true},
+		"image": map[string]any{"repository": "localhost/htcd", "tag": "dev"},
+		"condor": map[string]any{
+			"config": read("condor_config"),
+		},
+		"kerberos":    map[string]any{"config": read("krb5.conf")},
+		"settings":    settings,
+		"output":      map[string]any{"enabled": true},
+		"logsPod":     map[string]any{"enabled": true},
 		"hostAliases": []any{map[string]any{"ip": root.NodeAddress, "hostnames": []string{"htcd.example.org"}}},
 	})
 	require.NoError(t, err)
@@ -50,7 +55,10 @@ func TestHelmInstallsUpgradesAndRollsBack(t *testing.T) {
 	b.Ended("before")
 	chart, site := filepath.Join(deployDir(t), "helm", "htcd"), b.labValues(t)
 	helm := func(args ...string) string {
-		out, err := b.Lab.Run(t.Context(), "helm", append([]string{"-n", parts.PodNamespace, "--timeout=90s"}, args...)...)
+		out, err := b.Lab.Run(
+			t.Context(),
+			"helm",
+			append([]string{"-n", parts.PodNamespace, "--timeout=90s"}, args...)...)
 		require.NoError(t, err)
 		return out
 	}

@@ -120,7 +120,11 @@ func TestTheImageSaysWhatItIs(t *testing.T) {
 	require.Equal(t, []string{"/usr/bin/htcd"}, file.Config.Entrypoint)
 
 	root, _ := unpack(t)
-	require.Equal(t, "htcd "+labels["org.opencontainers.image.version"]+"\n", inside(t, root, "/usr/bin/htcd", "version"))
+	require.Equal(
+		t,
+		"htcd "+labels["org.opencontainers.image.version"]+"\n",
+		inside(t, root, "/usr/bin/htcd", "version"),
+	)
 
 	list, err := sbom.OfArchive(archive(t))
 	require.NoError(t, err)
@@ -170,7 +174,10 @@ func inside(t *testing.T, root, program string, args ...string) string {
 		"_CONDOR_NO_DNS=True",
 		"_CONDOR_DEFAULT_DOMAIN_NAME=example.org",
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 1234567890, Gid: 1234567890}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Chroot:     root,
+		Credential: &syscall.Credential{Uid: 1234567890, Gid: 1234567890},
+	}
 	out, err := cmd.CombinedOutput()
 	if _, ended := errors.AsType[*exec.ExitError](err); !ended {
 		require.NoError(t, err)

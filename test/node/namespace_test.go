@@ -43,10 +43,23 @@ func TestWithoutTheComponentNothingHoldsUpADeletionWhenThereIsNoReplica(t *testi
 
 	apply(t.Context(), plain)
 	doctor := func() string {
-		out, _ := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd", "doctor")
+		out, _ := b.Lab.Run(
+			t.Context(),
+			"kubectl",
+			"-n",
+			parts.PodNamespace,
+			"exec",
+			"deploy/htcd",
+			"--",
+			"htcd",
+			"doctor",
+		)
 		return out
 	}
-	b.Eventually(func() bool { return strings.Contains(doctor(), "no namespace in the cluster can be deleted") }, doctor)
+	b.Eventually(
+		func() bool { return strings.Contains(doctor(), "no namespace in the cluster can be deleted") },
+		doctor,
+	)
 	kubectl(t.Context(), "delete", "apiservice", "v1alpha1.output.htc.cern.ch")
 	b.Eventually(func() bool { return strings.Contains(doctor(), "skipped  output") }, doctor)
 

@@ -75,7 +75,9 @@ func (b bench) leader(n int, other string) corev1.Pod {
 	b.T.Helper()
 	var leader corev1.Pod
 	b.Eventually(func() bool {
-		lease, err := b.client.CoordinationV1().Leases(parts.PodNamespace).Get(b.T.Context(), "htcd", metav1.GetOptions{})
+		lease, err := b.client.CoordinationV1().
+			Leases(parts.PodNamespace).
+			Get(b.T.Context(), "htcd", metav1.GetOptions{})
 		require.NoError(b.T, err)
 		pods := b.pods()
 		leader = corev1.Pod{}
@@ -253,8 +255,24 @@ func TestReconcileByHandInThePod(t *testing.T) {
 	}
 	// htcd's own pass of the minute may be the one that repairs it: then it is edited again.
 	b.Eventually(func() bool {
-		b.SQL(fmt.Sprintf("UPDATE htcjobs SET status = 7 WHERE htcjobName = 'edited' AND jobId = '%s'", job.Status.JobID[0]))
-		out := b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace, "-o", "json")
+		b.SQL(
+			fmt.Sprintf(
+				"UPDATE htcjobs SET status = 7 WHERE htcjobName = 'edited' AND jobId = '%s'",
+				job.Status.JobID[0],
+			),
+		)
+		out := b.htcd(
+			"exec",
+			"deploy/htcd",
+			"--",
+			"htcd",
+			"reconcile",
+			"--once",
+			"--namespace",
+			b.Namespace,
+			"-o",
+			"json",
+		)
 		require.NoError(t, json.Unmarshal([]byte(out), &report), out)
 		return len(report.Differences) > 0
 	}, func() string { return "reconcile --once repairs nothing" })

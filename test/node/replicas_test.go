@@ -73,7 +73,8 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 		for _, pod := range b.pods() {
 			if pod.Name != leader.Name && pod.Status.Phase == corev1.PodRunning {
 				logs, err := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "logs", pod.Name)
-				return err == nil && strings.Contains(logs, "the label by which Services find the active htcd is not set") &&
+				return err == nil &&
+					strings.Contains(logs, "the label by which Services find the active htcd is not set") &&
 					!ready(pod)
 			}
 		}
@@ -153,7 +154,8 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 	require.NoError(t, syscall.Kill(b.process(pod), syscall.SIGKILL))
 	b.Eventually(func() bool {
 		now := b.pods()
-		return len(now) == 1 && now[0].Name == pod.Name && now[0].Status.ContainerStatuses[0].RestartCount == restarts+1 &&
+		return len(now) == 1 && now[0].Name == pod.Name &&
+			now[0].Status.ContainerStatuses[0].RestartCount == restarts+1 &&
 			ready(now[0])
 	}, func() string { return b.htcd("describe", "pods") })
 	require.Equal(t, before, lease(), "the Lease was taken back before it had run out")

@@ -33,7 +33,11 @@ func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	pod := b.leader(1, "")
 	require.Contains(
 		t,
-		b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", parts.PodNamespace, pod.Name)),
+		b.htcd(
+			"get",
+			"--raw",
+			fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", parts.PodNamespace, pod.Name),
+		),
 		fmt.Sprintf("\nhtcd_volume_size_bytes %g\n", float64(size.Value())),
 	)
 	b.Script("talks", "echo on a small volume; head -c 20000000 /dev/zero > big\n")
@@ -50,7 +54,10 @@ func scale(t *testing.T, l *lab.Lab, replicas string) {
 		{"scale", "deployment/htcd", "--replicas=" + replicas},
 		{"rollout", "status", "deployment/htcd", "--timeout=" + trial.Patience.String()},
 	} {
-		_, err := l.Run(context.WithoutCancel(t.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
+		_, err := l.Run(
+			context.WithoutCancel(t.Context()),
+			"kubectl",
+			append([]string{"-n", parts.PodNamespace}, args...)...)
 		require.NoError(t, err)
 	}
 	if replicas == "0" {

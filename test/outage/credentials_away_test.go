@@ -15,7 +15,9 @@ func TestAJobKeepsItsCredentialWhileHTCdIsAway(t *testing.T) {
 	o := begin(t, "--callback-deadline=5s")
 	write := func(text string) {
 		secret, err := json.Marshal(map[string]any{
-			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "notes", "labels": map[string]string{"htc.cern.ch/jobs": "true"}},
+			"apiVersion": "v1",
+			"kind":       "Secret",
+			"metadata":   map[string]any{"name": "notes", "labels": map[string]string{"htc.cern.ch/jobs": "true"}},
 			"stringData": map[string]string{"text": text},
 		})
 		require.NoError(t, err)

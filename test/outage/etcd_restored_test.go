@@ -36,7 +36,11 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	}
 	rows := func(state string) string {
 		return o.SQL(
-			fmt.Sprintf("SELECT count(*) FROM orphans JOIN runs USING (uid) WHERE namespace = '%s' AND %s", o.Namespace, state),
+			fmt.Sprintf(
+				"SELECT count(*) FROM orphans JOIN runs USING (uid) WHERE namespace = '%s' AND %s",
+				o.Namespace,
+				state,
+			),
 		)
 	}
 	orphans := func(flags ...string) (found []string) {
@@ -64,7 +68,10 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	require.Empty(t, o.Kubectl("get", "htcjob", "-o", "name"))
 	o.do(o.part("htcd").Start)
 
-	o.Eventually(func() bool { return rows("remove = 0") == "7" }, func() string { return "kept: " + rows("remove = 0") })
+	o.Eventually(
+		func() bool { return rows("remove = 0") == "7" },
+		func() string { return "kept: " + rows("remove = 0") },
+	)
 	require.Len(t, o.Condor("condor_q", inNamespace, "JobStatus"), 6)
 	require.Equal(t, names, orphans())
 	require.Equal(t, names, orphans("--dry-run", "--remove-orphans"))
@@ -81,7 +88,10 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 
 	// The newer state again: the same object continues.
 	o.etcd(back, "put", o.key(names[1]))
-	o.Eventually(func() bool { return !slices.Contains(orphans(), names[1]) }, func() string { return "still an orphan" })
+	o.Eventually(
+		func() bool { return !slices.Contains(orphans(), names[1]) },
+		func() string { return "still an orphan" },
+	)
 	require.Len(t, orphans(), 6)
 	o.Phase(names[1], v1alpha1.PhaseRunning)
 

@@ -27,7 +27,10 @@ func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 	}
 	onTheNode := func(name ...string) []string {
 		at := filepath.Join(name...)
-		return found(o.Lab.Path("condor", "execute", "dir_*", at), o.Lab.Path("condor", "execute", "dir_*", "scratch", at))
+		return found(
+			o.Lab.Path("condor", "execute", "dir_*", at),
+			o.Lab.Path("condor", "execute", "dir_*", "scratch", at),
+		)
 	}
 	runs := func(script string) error {
 		_, err := o.Lab.Run(t.Context(), "htcd", "exec", "busy", "-n", o.Namespace, "--", "sh", "-c", script)

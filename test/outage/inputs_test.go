@@ -31,8 +31,13 @@ func TestAChainRunsThroughWhileHtcdIsKilled(t *testing.T) {
 	}
 	o.Kubectl("create", "configmap", "fit", "--from-literal=k=first")
 	o.Create("merge", "cat fit.root/0 fit.root/1 fit.root/2\n", madeBy("fit.root", "fit", "All"))
-	o.Create("fit", "cat k hist.root > fit.root; echo >> fit.root\n", trial.Queue(3), madeBy("hist.root", "prep", "Same"),
-		input(v1alpha1.Input{Name: "k", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "fit", Key: "k"}}))
+	o.Create(
+		"fit",
+		"cat k hist.root > fit.root; echo >> fit.root\n",
+		trial.Queue(3),
+		madeBy("hist.root", "prep", "Same"),
+		input(v1alpha1.Input{Name: "k", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "fit", Key: "k"}}),
+	)
 	restart()
 	o.Create("prep", "echo \" histogram $1\" > hist.root\n", trial.Queue(3))
 	for i, name := range []string{"prep", "fit", "merge"} {
@@ -80,7 +85,13 @@ func TestAnInterruptedSubmissionKeepsItsInputs(t *testing.T) {
 			o.do(o.part("schedd").Thaw)
 			o.Kubectl("patch", "configmap", "fit", "--patch", `{"data":{"k":"second"}}`)
 			if lost {
-				_, err := o.Lab.RunAs(t.Context(), "root", "rm", "-rf", o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1"))
+				_, err := o.Lab.RunAs(
+					t.Context(),
+					"root",
+					"rm",
+					"-rf",
+					o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1"),
+				)
 				require.NoError(t, err)
 			}
 			o.do(o.part("htcd").Start)

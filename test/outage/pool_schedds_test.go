@@ -20,7 +20,11 @@ func by(pool string) func(*v1alpha1.HTCJob) {
 // at waits until an HTCJob's jobs are in HTCondor, and returns its schedd.
 func (s site) at(name string) string {
 	s.T.Helper()
-	return s.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 }).Status.Schedd
+	return s.Until(
+		name,
+		"submitted",
+		func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 },
+	).Status.Schedd
 }
 
 func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {

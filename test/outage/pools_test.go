@@ -166,7 +166,10 @@ func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	before := s.Phase("killed", v1alpha1.PhaseIdle)
 	s.do(s.part("htcd").Kill)
 	s.SQL(
-		fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID),
+		fmt.Sprintf(
+			"UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'",
+			before.UID,
+		),
 	)
 	s.SQL(fmt.Sprintf("DELETE FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = '%s')", before.UID))
 	s.do(s.part("htcd").Start)

@@ -54,7 +54,10 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	names = create("frozen")
 	o.do(o.part("htcd").Freeze)
 	// It may hold the ledger's lock while asleep: then the second waits for that.
-	o.Eventually(func() bool { return holder() == "second" }, func() string { return "the second never took the lease" })
+	o.Eventually(
+		func() bool { return holder() == "second" },
+		func() string { return "the second never took the lease" },
+	)
 	o.do(o.part("htcd").Thaw)
 	o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not continue") }, o.log)
 	o.succeeded(names...)

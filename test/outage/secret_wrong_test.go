@@ -97,7 +97,10 @@ func TestAStatusThatIsRefusedIsTold(t *testing.T) {
 		return out
 	}
 	var role map[string]any
-	require.NoError(t, json.Unmarshal([]byte(kubectl(t.Context(), "", "get", "clusterrole", "htcd", "-o", "json")), &role))
+	require.NoError(
+		t,
+		json.Unmarshal([]byte(kubectl(t.Context(), "", "get", "clusterrole", "htcd", "-o", "json")), &role),
+	)
 	right, err := json.Marshal(map[string]any{"rules": role["rules"]})
 	require.NoError(t, err)
 	var less []any

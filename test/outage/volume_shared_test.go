@@ -59,7 +59,14 @@ func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing
 	}
 	require.Empty(t, inside(`ls "$1"`, data+"/staging"), "HTCondor has them")
 
-	_, err := greedy.Lab.RunAs(context.WithoutCancel(t.Context()), "root", "mount", "-o", "remount,nr_inodes=20000", data)
+	_, err := greedy.Lab.RunAs(
+		context.WithoutCancel(t.Context()),
+		"root",
+		"mount",
+		"-o",
+		"remount,nr_inodes=20000",
+		data,
+	)
 	require.NoError(t, err)
 	for _, name := range large {
 		greedy.once(greedy.Phase(name, v1alpha1.PhaseIdle))

@@ -31,7 +31,10 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 		return strings.TrimSpace(out)
 	}
 	kept := func(name string) int {
-		return strings.Count(inside(`cd "$1" 2>/dev/null && stat -c %s */big || :`, o.Kept(o.Get(name))), fmt.Sprint(size))
+		return strings.Count(
+			inside(`cd "$1" 2>/dev/null && stat -c %s */big || :`, o.Kept(o.Get(name))),
+			fmt.Sprint(size),
+		)
 	}
 	all := func() int { return kept(names[0]) + kept(names[1]) }
 	o.Eventually(func() bool { return all() == fit }, func() string { return fmt.Sprintf("%d are kept", all()) })

@@ -86,7 +86,12 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	require.Equal(t, "30 jobs checked, nothing differs\n", reconcile(), "ten of each workflow but the one that had ended")
+	require.Equal(
+		t,
+		"30 jobs checked, nothing differs\n",
+		reconcile(),
+		"ten of each workflow but the one that had ended",
+	)
 	o.SQL(
 		fmt.Sprintf(
 			"UPDATE nodes SET status = 7 WHERE node = 2 AND run = (SELECT r.id FROM runs r WHERE r.namespace = '%s' AND r.name = 'second' AND r.attempt = 2)",

@@ -48,7 +48,10 @@ func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow, measure func()) {
 // acts returns how many rules of a workflow have acted.
 func (o outage) acts(w *v1alpha1.HTCWorkflow) string {
 	return o.SQL(
-		fmt.Sprintf(`SELECT coalesce(sum(acts), 0) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`, w.UID),
+		fmt.Sprintf(
+			`SELECT coalesce(sum(acts), 0) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`,
+			w.UID,
+		),
 	)
 }
 

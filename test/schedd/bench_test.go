@@ -135,7 +135,16 @@ func (b *bench) submit() condor.Cluster {
 }
 
 func (b *bench) remove() {
-	require.NoError(b.t, scheddtest.Err(b.Change(context.WithoutCancel(b.t.Context()), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "the test is over"})))
+	require.NoError(
+		b.t,
+		scheddtest.Err(
+			b.Change(
+				context.WithoutCancel(b.t.Context()),
+				b.id,
+				schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "the test is over"},
+			),
+		),
+	)
 }
 
 func (b *bench) send() (condor.Cluster, error) {
@@ -159,10 +168,13 @@ func stage(dir string, d submit.Description) error {
 func (b *bench) jobs() []condor.Job {
 	b.t.Helper()
 	var jobs []condor.Job
-	require.NoError(b.t, b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint()}, func(j condor.Job) error {
-		jobs = append(jobs, j)
-		return nil
-	}))
+	require.NoError(
+		b.t,
+		b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint()}, func(j condor.Job) error {
+			jobs = append(jobs, j)
+			return nil
+		}),
+	)
 	return jobs
 }
 

@@ -49,12 +49,16 @@ func TestAToolThatAnAdTakesAllMemoryOfEndsInWords(t *testing.T) {
 	ask := func(expression string) error {
 		out.Reset()
 		return tool.Run(t.Context(), tool.Command{
-			Name: "condor_q", Args: []string{"-allusers", "-constraint", string(b.d.Tag.Constraint()), "-af", expression},
+			Name: "condor_q",
+			Args: []string{"-allusers", "-constraint", string(b.d.Tag.Constraint()), "-af", expression},
 			Env: []string{
 				"CONDOR_CONFIG=" + b.options().CondorConfig,
 				"KRB5_CONFIG=" + b.options().Krb5Config,
 				"KRB5CCNAME=FILE:" + b.id.CCache,
-			}, Timeout: patience, Memory: 64 << 20, Read: tool.Output(&out),
+			},
+			Timeout: patience,
+			Memory:  64 << 20,
+			Read:    tool.Output(&out),
 		})
 	}
 	require.NoError(t, ask("size(RequestCpus)"))

@@ -22,10 +22,13 @@ func (b *bench) changed(p schedd.Period) (states map[int]condor.JobStatus, clock
 		p.Most = 10
 	}
 	states = map[int]condor.JobStatus{}
-	require.NoError(b.t, b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Changed: &p}, func(j condor.Job) error {
-		states[j.Proc], clock = j.Status, j.ServerTime
-		return nil
-	}))
+	require.NoError(
+		b.t,
+		b.Query(b.t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Changed: &p}, func(j condor.Job) error {
+			states[j.Proc], clock = j.Status, j.ServerTime
+			return nil
+		}),
+	)
 	return states, clock
 }
 
@@ -86,7 +89,12 @@ func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
 
 	require.ErrorIs(
 		t,
-		b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Changed: &schedd.Period{Age: time.Hour, Most: 2}}, func(condor.Job) error { return nil }),
+		b.Query(
+			t.Context(),
+			b.id,
+			schedd.Query{Where: b.d.Tag.Constraint(), Changed: &schedd.Period{Age: time.Hour, Most: 2}},
+			func(condor.Job) error { return nil },
+		),
 		schedd.ErrTooMany,
 	)
 	require.NotZero(t, cluster.ID)
@@ -141,24 +149,46 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	var there []condor.Job
 	require.NoError(
 		t,
-		b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Presence: true}, func(j condor.Job) error { there = append(there, j); return nil }),
+		b.Query(
+			t.Context(),
+			b.id,
+			schedd.Query{Where: b.d.Tag.Constraint(), Presence: true},
+			func(j condor.Job) error { there = append(there, j); return nil },
+		),
 	)
 	require.Len(t, there, 3)
 	require.Contains(t, there, condor.Job{Cluster: cluster.ID, Proc: 2, Status: condor.Idle, Owner: "robot"})
 	there = nil
 	require.NoError(
 		t,
-		b.Query(t.Context(), b.id, schedd.Query{Where: condor.UIDsConstraint([]string{"another", b.d.Tag.UID}...), Presence: true, UIDs: true}, func(j condor.Job) error { there = append(there, j); return nil }),
+		b.Query(
+			t.Context(),
+			b.id,
+			schedd.Query{Where: condor.UIDsConstraint([]string{"another", b.d.Tag.UID}...), Presence: true, UIDs: true},
+			func(j condor.Job) error { there = append(there, j); return nil },
+		),
 	)
 	require.Len(t, there, 3)
 	require.Contains(
 		t,
 		there,
-		condor.Job{Cluster: cluster.ID, Proc: 2, Status: condor.Idle, Owner: "robot", Tag: condor.Tag{UID: b.d.Tag.UID}},
+		condor.Job{
+			Cluster: cluster.ID,
+			Proc:    2,
+			Status:  condor.Idle,
+			Owner:   "robot",
+			Tag:     condor.Tag{UID: b.d.Tag.UID},
+		},
 	)
 	require.NoError(
 		t,
-		scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: "(" + b.d.Tag.Constraint() + ") && JobStatus =!= 1", Reason: "none"})),
+		scheddtest.Err(
+			b.Change(
+				t.Context(),
+				b.id,
+				schedd.Remove{Where: "(" + b.d.Tag.Constraint() + ") && JobStatus =!= 1", Reason: "none"},
+			),
+		),
 		"nothing is to be removed",
 	)
 }
@@ -184,11 +214,25 @@ func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 		b.until("spooled", func(j condor.Job) bool { return j.Status == condor.Idle })
 		uids = append(uids, b.d.Tag.UID)
 	}
-	require.NoError(t, scheddtest.Err(mine.Change(t.Context(), mine.id, schedd.Remove{Where: condor.UIDsConstraint(uids...), Reason: "both are deleted"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			mine.Change(
+				t.Context(),
+				mine.id,
+				schedd.Remove{Where: condor.UIDsConstraint(uids...), Reason: "both are deleted"},
+			),
+		),
+	)
 	left := map[string]condor.JobStatus{}
 	require.NoError(
 		t,
-		mine.Query(t.Context(), mine.id, schedd.Query{Where: condor.UIDsConstraint(uids...), Presence: true, UIDs: true}, func(j condor.Job) error { left[j.Tag.UID] = j.Status; return nil }),
+		mine.Query(
+			t.Context(),
+			mine.id,
+			schedd.Query{Where: condor.UIDsConstraint(uids...), Presence: true, UIDs: true},
+			func(j condor.Job) error { left[j.Tag.UID] = j.Status; return nil },
+		),
 	)
 	require.Equal(t, condor.Idle, left[uids[0]])
 	require.NotEqual(t, condor.Idle, left[uids[1]])

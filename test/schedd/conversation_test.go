@@ -55,21 +55,35 @@ func TestJobsRunAndCallBack(t *testing.T) {
 				require.Equal(t, *j.ExitCode, codes[j.ID()])
 			}
 
-			require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: condor.ClusterConstraint(cluster.ID), Reason: `the HTCJob was "deleted"`})))
+			require.NoError(
+				t,
+				scheddtest.Err(
+					b.Change(
+						t.Context(),
+						b.id,
+						schedd.Remove{Where: condor.ClusterConstraint(cluster.ID), Reason: `the HTCJob was "deleted"`},
+					),
+				),
+			)
 			require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 			gone := 0
 			require.NoError(
 				t,
-				b.Query(t.Context(), b.id, schedd.Query{Where: b.d.Tag.Constraint(), Left: &schedd.HistoryBounds{Limit: 10, ScanLimit: 10000}}, func(j condor.Job) error {
-					if !j.Reasoned {
-						return schedd.ErrReasons
-					}
-					gone++
-					require.True(t, j.Done(), "a completed job stays one when it is removed")
-					require.Equal(t, j.Proc*20, *j.Outcome().ExitCode)
-					require.Contains(t, j.RemoveReason, `the HTCJob was "deleted"`)
-					return nil
-				}),
+				b.Query(
+					t.Context(),
+					b.id,
+					schedd.Query{Where: b.d.Tag.Constraint(), Left: &schedd.HistoryBounds{Limit: 10, ScanLimit: 10000}},
+					func(j condor.Job) error {
+						if !j.Reasoned {
+							return schedd.ErrReasons
+						}
+						gone++
+						require.True(t, j.Done(), "a completed job stays one when it is removed")
+						require.Equal(t, j.Proc*20, *j.Outcome().ExitCode)
+						require.Contains(t, j.RemoveReason, `the HTCJob was "deleted"`)
+						return nil
+					},
+				),
 			)
 			require.Equal(t, 3, gone)
 		})
@@ -88,7 +102,10 @@ func (b *bench) pathWithout(program string) string {
 		require.NoError(b.t, err)
 		for _, e := range entries {
 			if e.Name() != program {
-				_ = os.Symlink(filepath.Join(place, e.Name()), filepath.Join(dir, e.Name())) // the first directory takes precedence
+				_ = os.Symlink(
+					filepath.Join(place, e.Name()),
+					filepath.Join(dir, e.Name()),
+				) // the first directory takes precedence
 			}
 		}
 	}
@@ -120,20 +137,28 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 	b.d.Source = "sleep 1000"
 	cluster := b.submit()
 	b.until("running", func(j condor.Job) bool { return j.Status == condor.Running })
-	require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "enough"})))
+	require.NoError(
+		t,
+		scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "enough"})),
+	)
 	require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 	var gone []condor.Job
 	require.Eventually(t, func() bool {
 		gone = nil
 		require.NoError(
 			t,
-			b.Query(t.Context(), b.id, schedd.Query{Where: condor.ClusterConstraint(cluster.ID), Left: &schedd.HistoryBounds{Limit: 10}}, func(j condor.Job) error {
-				if !j.Reasoned {
-					return schedd.ErrReasons
-				}
-				gone = append(gone, j)
-				return nil
-			}),
+			b.Query(
+				t.Context(),
+				b.id,
+				schedd.Query{Where: condor.ClusterConstraint(cluster.ID), Left: &schedd.HistoryBounds{Limit: 10}},
+				func(j condor.Job) error {
+					if !j.Reasoned {
+						return schedd.ErrReasons
+					}
+					gone = append(gone, j)
+					return nil
+				},
+			),
 		)
 		return len(gone) == 1
 	}, patience, 200*time.Millisecond)

@@ -109,9 +109,16 @@ func holdsCommands(t *testing.T, job submitfile.Job, ad classad.Ad) {
 
 // expressions are commands whose values are expressions, and the attributes that they become.
 var expressions = map[string]string{
-	"on_exit_hold": "OnExitHold", "on_exit_hold_reason": "OnExitHoldReason", "on_exit_hold_subcode": "OnExitHoldSubCode",
-	"periodic_hold": "PeriodicHold", "periodic_hold_reason": "PeriodicHoldReason", "periodic_release": "PeriodicRelease",
-	"periodic_remove": "PeriodicRemove", "priority": "JobPrio", "prio": "JobPrio", "max_retries": "JobMaxRetries",
+	"on_exit_hold":         "OnExitHold",
+	"on_exit_hold_reason":  "OnExitHoldReason",
+	"on_exit_hold_subcode": "OnExitHoldSubCode",
+	"periodic_hold":        "PeriodicHold",
+	"periodic_hold_reason": "PeriodicHoldReason",
+	"periodic_release":     "PeriodicRelease",
+	"periodic_remove":      "PeriodicRemove",
+	"priority":             "JobPrio",
+	"prio":                 "JobPrio",
+	"max_retries":          "JobMaxRetries",
 }
 
 // listed is a list without quotes, and without the blanks beside its commas.

@@ -58,7 +58,12 @@ func (g *graph) submit() {
 	require.Equal(g.t, 1, g.cluster.Procs)
 	g.t.Cleanup(func() {
 		ctx := context.WithoutCancel(g.t.Context())
-		require.NoError(g.t, scheddtest.Err(g.Change(ctx, g.id, schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"})))
+		require.NoError(
+			g.t,
+			scheddtest.Err(
+				g.Change(ctx, g.id, schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"}),
+			),
+		)
 		_, err := g.Change(ctx, g.id, schedd.Release{Procs: g.procs()})
 		require.NoError(g.t, err)
 	})
@@ -88,8 +93,19 @@ func (g *graph) nodes() map[int]condor.Job {
 		all[j.Node.Number] = j
 		return nil
 	}
-	require.NoError(g.t, g.Query(g.t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, add))
-	require.NoError(g.t, g.Query(g.t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true, Left: &schedd.HistoryBounds{}}, add))
+	require.NoError(
+		g.t,
+		g.Query(g.t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, add),
+	)
+	require.NoError(
+		g.t,
+		g.Query(
+			g.t.Context(),
+			g.id,
+			schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true, Left: &schedd.HistoryBounds{}},
+			add,
+		),
+	)
 	return all
 }
 
@@ -169,7 +185,11 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 	merge.Pulls = []submit.Pull{{From: 1, Path: "hits*.txt", Several: true}}
 	for i := range 2 {
 		g.node(
-			submit.DAGNode{Place: fmt.Sprint("job_", i), Parents: []int{2 + 2*i, 3 + 2*i}, Pulls: [][]int{{2 + 2*i, 3 + 2*i}}},
+			submit.DAGNode{
+				Place:   fmt.Sprint("job_", i),
+				Parents: []int{2 + 2*i, 3 + 2*i},
+				Pulls:   [][]int{{2 + 2*i, 3 + 2*i}},
+			},
 		)
 	}
 	g.submit()
@@ -190,7 +210,11 @@ func TestADAGsNodesGetWhatTheOnesBeforeHaveLeft(t *testing.T) {
 		}
 	}
 	dir := g.fetch()
-	require.Equal(t, "events of job_1\n0 0 job_1\nevents of job_1\n1 1 job_1\n", read(t, dir, submit.DAGDir(7), "merged"))
+	require.Equal(
+		t,
+		"events of job_1\n0 0 job_1\nevents of job_1\n1 1 job_1\n",
+		read(t, dir, submit.DAGDir(7), "merged"),
+	)
 	require.Contains(t, read(t, dir, submit.DAGDir(0), "where"), "in /")
 	require.NoFileExists(t, filepath.Join(dir, submit.DAGDir(0), "events.root"), "its outputs do not name it")
 	require.Equal(t, "more\n", read(t, dir, submit.DAGDir(3), "other 1"))
@@ -311,14 +335,22 @@ func TestAStepsNodesAreThrottled(t *testing.T) {
 	most, others := 0, 0
 	require.Eventually(t, func() bool {
 		n, m := 0, 0
-		require.NoError(t, g.Query(t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, func(j condor.Job) error {
-			if j.Node.Number < 4 && !j.Done() {
-				n++
-			} else if j.Node.Number >= 4 {
-				m++
-			}
-			return nil
-		}))
+		require.NoError(
+			t,
+			g.Query(
+				t.Context(),
+				g.id,
+				schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true},
+				func(j condor.Job) error {
+					if j.Node.Number < 4 && !j.Done() {
+						n++
+					} else if j.Node.Number >= 4 {
+						m++
+					}
+					return nil
+				},
+			),
+		)
 		most, others = max(most, n), max(others, m)
 		return len(g.jobs()) == 1 && g.jobs()[0].Done()
 	}, patience, 100*time.Millisecond)
@@ -358,12 +390,26 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 		require.NoDirExists(t, filepath.Join(dir, schedd.NodesBrought(some), fmt.Sprint(n)))
 	}
 
-	require.NoError(t, scheddtest.Err(g.Change(t.Context(), g.id, schedd.Remove{Where: g.dag.Tag.Constraint().In(g.cluster.ID), Reason: "enough"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			g.Change(
+				t.Context(),
+				g.id,
+				schedd.Remove{Where: g.dag.Tag.Constraint().In(g.cluster.ID), Reason: "enough"},
+			),
+		),
+	)
 	require.Eventually(t, func() bool {
 		left := 0
 		require.NoError(
 			t,
-			g.Query(t.Context(), g.id, schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true}, func(condor.Job) error { left++; return nil }),
+			g.Query(
+				t.Context(),
+				g.id,
+				schedd.Query{Where: g.dag.Tag.NodesConstraint(), Nodes: true},
+				func(condor.Job) error { left++; return nil },
+			),
 		)
 		return left == 0
 	}, patience, 200*time.Millisecond)
@@ -399,7 +445,16 @@ func TestADAGIsGivenFilesOfAnEarlierOne(t *testing.T) {
 	g.cluster, err = g.Submit(t.Context(), g.id, dir)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, scheddtest.Err(g.Change(context.WithoutCancel(t.Context()), g.id, schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"})))
+		require.NoError(
+			t,
+			scheddtest.Err(
+				g.Change(
+					context.WithoutCancel(t.Context()),
+					g.id,
+					schedd.Remove{Where: g.dag.Tag.Constraint(), Reason: "the test is over"},
+				),
+			),
+		)
 	})
 	g.ended(0)
 	require.Equal(t, "A B C", strings.Join(strings.Fields(read(t, g.fetch(), submit.DAGDir(0), "all")), " "))

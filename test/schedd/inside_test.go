@@ -27,13 +27,23 @@ const (
 // sciTokens are claims of SciTokens for alice, by the name of their file. The unknown issuer refuses to be asked: while
 // one does not answer, it blocks HTCondor's collector.
 var sciTokens = map[string]map[string]any{
-	"scitoken": nil, "wlcg": {"ver": nil, "wlcg.ver": "1.0", "aud": "https://wlcg.cern.ch/jwt/v1/any", "scope": "compute.read compute.create compute.modify compute.cancel"},
+	"scitoken": nil,
+	"wlcg": {
+		"ver":      nil,
+		"wlcg.ver": "1.0",
+		"aud":      "https://wlcg.cern.ch/jwt/v1/any",
+		"scope":    "compute.read compute.create compute.modify compute.cancel",
+	},
 	"audience": {
 		"aud": "https://elsewhere.example.org",
-	}, "issuer": {"iss": "https://127.0.0.1:9/elsewhere"}, "nobody": {"sub": "0b1c"},
+	},
+	"issuer": {"iss": "https://127.0.0.1:9/elsewhere"},
+	"nobody": {"sub": "0b1c"},
 	"reading": {
 		"scope": "condor:/READ",
-	}, "scopeless": {"scope": "storage.read:/"}, "long": {"x": strings.Repeat("x", 11_000)},
+	},
+	"scopeless": {"scope": "storage.read:/"},
+	"long":      {"x": strings.Repeat("x", 11_000)},
 }
 
 // writeTokens writes an IDTOKEN of the pool for alice, and the SciTokens.
@@ -170,7 +180,10 @@ func answerRequests(ctx context.Context, l *lab.Lab, dir string) {
 			said = err.Error()
 		}
 		answer := filepath.Join(dir, "asked", "answer")
-		if err := errors.Join(os.WriteFile(answer+".new", []byte(said), 0o644), os.Rename(answer+".new", answer)); err != nil {
+		if err := errors.Join(
+			os.WriteFile(answer+".new", []byte(said), 0o644),
+			os.Rename(answer+".new", answer),
+		); err != nil {
 			fmt.Fprintln(os.Stderr, "answer:", err)
 		}
 	}

@@ -44,7 +44,16 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 		s := a.spec(d)
 		sandbox, err := s.Render()
 		if s.hostile != "" {
-			require.Equal(t, condor.Refused, condor.KindOf(err), "seed %d, spec %d: %q\n%s", *seed, i, s.hostile, s.Options)
+			require.Equal(
+				t,
+				condor.Refused,
+				condor.KindOf(err),
+				"seed %d, spec %d: %q\n%s",
+				*seed,
+				i,
+				s.hostile,
+				s.Options,
+			)
 			continue
 		}
 		if err == nil {

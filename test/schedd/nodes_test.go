@@ -232,7 +232,12 @@ func TestTheRowsOfADAGsNodesEndAsHTCondorSays(t *testing.T) {
 			require.Equal(t, 3, *rows[1].ExitCode)
 			require.Equal(t, nodes.ReasonFutile, rows[4].Reason)
 			if !reports {
-				require.Equal(t, []int{0, 1}, []int{*rows[6].ExitCode, *rows[9].ExitCode}, "what the wrapper made of it")
+				require.Equal(
+					t,
+					[]int{0, 1},
+					[]int{*rows[6].ExitCode, *rows[9].ExitCode},
+					"what the wrapper made of it",
+				)
 				return
 			}
 			require.Equal(t, []int{9, 0}, []int{*rows[6].ExitCode, *rows[9].ExitCode}, "the script's own")
@@ -272,7 +277,16 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 	})
 	require.NoError(
 		t,
-		scheddtest.Err(g.Change(t.Context(), g.id, schedd.Remove{Where: g.dag.Tag.Constraint().In(g.cluster.ID), Reason: crosscheck.RemoveReason(crosscheck.StopSuspended)})),
+		scheddtest.Err(
+			g.Change(
+				t.Context(),
+				g.id,
+				schedd.Remove{
+					Where:  g.dag.Tag.Constraint().In(g.cluster.ID),
+					Reason: crosscheck.RemoveReason(crosscheck.StopSuspended),
+				},
+			),
+		),
 	)
 	require.Eventually(t, func() bool {
 		f.ahead.Add(int64(crosscheck.LostAfter))

@@ -42,7 +42,10 @@ func TestKinitReadsTheSameRealms(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range c.files {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
+				require.NoError(
+					t,
+					os.WriteFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600),
+				)
 			}
 			config := filepath.Join(dir, "krb5.conf")
 			kinit := func(principal string) string {
@@ -68,7 +71,15 @@ func TestKinitReadsTheSameRealms(t *testing.T) {
 				_, err := all.Ticket(t.Context(), krb.Credential{Username: "robot@" + realm, Password: "x"})
 				var e *krb.Error
 				require.ErrorAs(t, err, &e)
-				require.Equal(t, knows || realm == c.base, e.Kind != krb.RealmNotAllowed, "%s: %s; %s", realm, said, e.Message)
+				require.Equal(
+					t,
+					knows || realm == c.base,
+					e.Kind != krb.RealmNotAllowed,
+					"%s: %s; %s",
+					realm,
+					said,
+					e.Message,
+				)
 				require.Equal(t, slices.Contains(c.named, realm), knows, said)
 			}
 		})

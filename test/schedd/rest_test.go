@@ -16,7 +16,14 @@ import (
 // edit changes an attribute of the run's jobs without htcd's knowledge.
 func (b *bench) edit(attribute, value string) {
 	b.t.Helper()
-	cmd := exec.CommandContext(b.t.Context(), "condor_qedit", "-constraint", string(b.d.Tag.Constraint()), attribute, value)
+	cmd := exec.CommandContext(
+		b.t.Context(),
+		"condor_qedit",
+		"-constraint",
+		string(b.d.Tag.Constraint()),
+		attribute,
+		value,
+	)
 	cmd.Env = append(
 		os.Environ(),
 		"CONDOR_CONFIG="+b.options().CondorConfig,

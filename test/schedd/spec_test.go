@@ -41,9 +41,58 @@ func (a *author) chance(percent int) bool { return a.IntN(100) < percent }
 
 // odd lists pieces of text with a meaning for a shell, a submit description or a ClassAd.
 var odd = []string{
-	`"`, `\`, `\\`, `\"`, `'`, "`", "$", "$ (X)", "#", "=", ";", "|", "&", "queue 5", "include : /etc/passwd", "+Cmd", "%s", "\t",
-	" ", "  ", "ä", "€", "😀", "\u2028", "\u202e", "\ufeff", "{", "}", "[", "]", "(", ")", "$)", "@=", "//", "/*", "<<EOF",
-	"true", "undefined", "MY.", "HTCJobUID", "\\n", "\\0", "a", "B", "7", "x=1,y=2", ":", "?", "*", "~", "!",
+	`"`,
+	`\`,
+	`\\`,
+	`\"`,
+	`'`,
+	"`",
+	"$",
+	"$ (X)",
+	"#",
+	"=",
+	";",
+	"|",
+	"&",
+	"queue 5",
+	"include : /etc/passwd",
+	"+Cmd",
+	"%s",
+	"\t",
+	" ",
+	"  ",
+	"ä",
+	"€",
+	"😀",
+	"\u2028",
+	"\u202e",
+	"\ufeff",
+	"{",
+	"}",
+	"[",
+	"]",
+	"(",
+	")",
+	"$)",
+	"@=",
+	"//",
+	"/*",
+	"<<EOF",
+	"true",
+	"undefined",
+	"MY.",
+	"HTCJobUID",
+	"\\n",
+	"\\0",
+	"a",
+	"B",
+	"7",
+	"x=1,y=2",
+	":",
+	"?",
+	"*",
+	"~",
+	"!",
 }
 
 // never lists pieces that no value may contain.
@@ -67,14 +116,44 @@ var never = []string{
 
 // plainNames has quoted names as written and their meaning.
 var plainNames = map[string]string{
-	`'odd name'`: `'odd name'`, `'odd\40name'`: `'odd name'`, `'\157dd name'`: `'odd name'`, `'ä€😀'`: `'ä€😀'`, `'\303\244'`: `'ä'`, `'x\y'`: "xy",
-	`'\122equestCpus'`: "RequestCpus", `'true'`: `'true'`, `'tru\145'`: `'true'`, `'isnt'`: `'isnt'`, `'5 && x'`: `'5 && x'`, `'#('`: `'#('`, `'\x'`: "x",
+	`'odd name'`:       `'odd name'`,
+	`'odd\40name'`:     `'odd name'`,
+	`'\157dd name'`:    `'odd name'`,
+	`'ä€😀'`:            `'ä€😀'`,
+	`'\303\244'`:       `'ä'`,
+	`'x\y'`:            "xy",
+	`'\122equestCpus'`: "RequestCpus",
+	`'true'`:           `'true'`,
+	`'tru\145'`:        `'true'`,
+	`'isnt'`:           `'isnt'`,
+	`'5 && x'`:         `'5 && x'`,
+	`'#('`:             `'#('`,
+	`'\x'`:             "x",
 }
 
 // badNames lists quoted names that must be refused.
 var badNames = []string{
-	`'$\50X)'`, `'\44(X)'`, `'\44\50X\51'`, `'$ENV\50HOME)'`, `'$\44(Unknown)'`, `'$'`, `'\33[2J'`, `'\302\2332J'`, `'\377'`, `'a\303'`, `'\177'`, `'\0'`, `'a\nb'`, `'\r'`,
-	`'a\\b'`, `'it\'s'`, `'a\"b'`, `'a"b'`, `'a\tb'`, `'\\'`, `'\12queue 5'`,
+	`'$\50X)'`,
+	`'\44(X)'`,
+	`'\44\50X\51'`,
+	`'$ENV\50HOME)'`,
+	`'$\44(Unknown)'`,
+	`'$'`,
+	`'\33[2J'`,
+	`'\302\2332J'`,
+	`'\377'`,
+	`'a\303'`,
+	`'\177'`,
+	`'\0'`,
+	`'a\nb'`,
+	`'\r'`,
+	`'a\\b'`,
+	`'it\'s'`,
+	`'a\"b'`,
+	`'a"b'`,
+	`'a\tb'`,
+	`'\\'`,
+	`'\12queue 5'`,
 }
 
 // macro matches what condor_submit would replace.
@@ -236,8 +315,8 @@ func (a *author) cased(s string) string {
 	return s
 }
 
-// setting is a submit command with a value and the attributes that they set. Without attributes the value may be refused, and
-// otherwise sets nothing.
+// setting is a submit command with a value and the attributes that they set. Without attributes the value may be
+// refused, and otherwise sets nothing.
 type setting func(a *author, s *spec) (value string, means map[string]string)
 
 // one returns a command that sets one attribute to an expression.

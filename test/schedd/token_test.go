@@ -89,7 +89,10 @@ func served(t *testing.T, text string) {
 	o, err := b.Change(t.Context(), b.id, schedd.Release{Procs: procs})
 	require.NoError(t, err)
 	require.True(t, o.Found)
-	require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "enough"})))
+	require.NoError(
+		t,
+		scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "enough"})),
+	)
 	require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 }
 

@@ -73,7 +73,12 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 		})
 	}
 	b := newBench(t)
-	require.NoError(t, scheddtest.Err(b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "nothing there"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			b.Change(t.Context(), b.id, schedd.Remove{Where: b.d.Tag.Constraint(), Reason: "nothing there"}),
+		),
+	)
 	require.NoError(t, scheddtest.Err(b.Ping(t.Context(), b.id, schedd.Reading)))
 	b.elsewhere(schedd.Options{Schedd: "nowhere"})
 	require.Equal(t, condor.Unreachable, condor.KindOf(scheddtest.Err(b.Ping(t.Context(), b.id, schedd.Reading))))

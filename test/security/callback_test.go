@@ -44,7 +44,13 @@ func spooled(b *trial.Bench, job *v1alpha1.HTCJob) string {
 	b.T.Helper()
 	cluster := job.Status.ClusterID
 	require.NotZero(b.T, cluster)
-	return b.Lab.Path("condor", "spool", fmt.Sprint(cluster%10000), "0", fmt.Sprintf("cluster%d.proc0.subproc0", cluster))
+	return b.Lab.Path(
+		"condor",
+		"spool",
+		fmt.Sprint(cluster%10000),
+		"0",
+		fmt.Sprintf("cluster%d.proc0.subproc0", cluster),
+	)
 }
 
 // post sends a callback as a job would and returns the answer's status.
@@ -60,11 +66,20 @@ func post(b *trial.Bench, token, name, jobid string, retcode int) int {
 func postTo(b *trial.Bench, client *http.Client, url, token, name, jobid string, retcode int) int {
 	b.T.Helper()
 	event, err := json.Marshal(map[string]any{
-		"specversion": "1.0", "type": "ch.cern.htc.job.ended", "source": "/job", "id": "1", "datacontenttype": "application/json",
-		"data": map[string]any{"name": name, "namespace": b.Namespace, "jobid": jobid, "retcode": retcode},
+		"specversion":     "1.0",
+		"type":            "ch.cern.htc.job.ended",
+		"source":          "/job",
+		"id":              "1",
+		"datacontenttype": "application/json",
+		"data":            map[string]any{"name": name, "namespace": b.Namespace, "jobid": jobid, "retcode": retcode},
 	})
 	require.NoError(b.T, err)
-	request, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, url+"/cloudevents", bytes.NewReader(event))
+	request, err := http.NewRequestWithContext(
+		b.T.Context(),
+		http.MethodPost,
+		url+"/cloudevents",
+		bytes.NewReader(event),
+	)
 	require.NoError(b.T, err)
 	request.Header.Set("Content-Type", "application/cloudevents+json")
 	if token != "" {
@@ -147,7 +162,13 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	wait, open := b.Gate()
 	b.Create("ended", wait+"exit 3\n")
 	b.Create("again", wait+"exit 4\n")
-	old, late := tokenOf(b, b.Phase("again", v1alpha1.PhaseRunning)), tokenOf(b, b.Phase("ended", v1alpha1.PhaseRunning))
+	old, late := tokenOf(
+		b,
+		b.Phase("again", v1alpha1.PhaseRunning),
+	), tokenOf(
+		b,
+		b.Phase("ended", v1alpha1.PhaseRunning),
+	)
 	open()
 	first := b.Ended("again")
 	first.Spec.Script.Source = "sleep 1000\n"

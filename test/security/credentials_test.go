@@ -25,7 +25,9 @@ func noted(job *v1alpha1.HTCJob) {
 func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 	b := trial.New(t)
 	text, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "notes", "labels": map[string]string{"htc.cern.ch/jobs": "true"}},
+		"apiVersion": "v1",
+		"kind":       "Secret",
+		"metadata":   map[string]any{"name": "notes", "labels": map[string]string{"htc.cern.ch/jobs": "true"}},
 		"stringData": map[string]string{"text": "a-secret-word"},
 	})
 	require.NoError(t, err)

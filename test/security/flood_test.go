@@ -65,8 +65,12 @@ func slow() []func(net.Conn) error {
 		func(net.Conn) error { return nil },
 		func(conn net.Conn) error { _, err := io.WriteString(conn, "\x16\x03\x01\x02\x00\x01\x00"); return err },
 		encrypted(head[:60]),
-		encrypted(head + fmt.Sprintf("Authorization: Bearer guess\r\nContent-Length: %d\r\n\r\n%s", len(body), body[1:])),
-		encrypted(head + fmt.Sprintf("Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", guess, len(body), body[1:])),
+		encrypted(
+			head + fmt.Sprintf("Authorization: Bearer guess\r\nContent-Length: %d\r\n\r\n%s", len(body), body[1:]),
+		),
+		encrypted(
+			head + fmt.Sprintf("Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", guess, len(body), body[1:]),
+		),
 	}
 }
 

@@ -169,7 +169,8 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 		name := fmt.Sprintf("try-%d", len(b.Kubectl("get", "htcjob", "-o", "name")))
 		b.Create(name, "exit 0\n")
 		job := b.Until(name, "submitted or refused", func(job *v1alpha1.HTCJob) bool {
-			return len(job.Status.JobID) > 0 || meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+			return len(job.Status.JobID) > 0 ||
+				meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
 		})
 		return len(job.Status.JobID) == 0
 	}, func() string { return "the wrong password was never noticed" })
@@ -211,7 +212,15 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 
 	used := map[grant]bool{}
 	for _, a := range asked(b, len(before)) {
-		require.Equal(t, "allow", a.Annotations["authorization.k8s.io/decision"], "%s %s: %v", a.Verb, a.URI, a.Annotations)
+		require.Equal(
+			t,
+			"allow",
+			a.Annotations["authorization.k8s.io/decision"],
+			"%s %s: %v",
+			a.Verb,
+			a.URI,
+			a.Annotations,
+		)
 		resource := a.ObjectRef.Resource
 		if a.ObjectRef.Subresource != "" {
 			resource += "/" + a.ObjectRef.Subresource

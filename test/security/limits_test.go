@@ -218,7 +218,11 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 		try("  sequences: {items: [{A: '1'}, {A: '2'}]}\n  steps:\n  - {name: a, forEach: {count: 5}, WORK}\n"),
 		"10 nodes are more than the 9",
 	)
-	require.ErrorContains(t, try("  steps:\n  - {name: a, forEach: {count: 10}, WORK}\n"), "10 nodes are more than the 9")
+	require.ErrorContains(
+		t,
+		try("  steps:\n  - {name: a, forEach: {count: 10}, WORK}\n"),
+		"10 nodes are more than the 9",
+	)
 	for _, fits := range []string{
 		"  sequences: {count: 9}\n  steps:\n  - {name: a, WORK}\n",
 		"  sequences: {count: 8}\n  steps:\n  - {name: a, WORK}\n  - {name: b, pairing: All, WORK}\n",

@@ -47,7 +47,8 @@ func newSecret(name, value string) secret {
 	s := secret{name: name}
 	for _, form := range []string{
 		value, quoted[1 : len(quoted)-1], escaped, string(html[1 : len(html)-1]), strings.ReplaceAll(value, " ", "\x00"),
-		base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value),
+		base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value),
+		url.PathEscape(value),
 	} {
 		s.forms = append(s.forms, []byte(form))
 	}
@@ -115,7 +116,11 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	write := func(ctx context.Context, password string) {
 		replace(ctx, map[string][]byte{"username": []byte("robot"), "password": []byte(password)})
 	}
-	foreign, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Issuer: "elsewhere.invalid", Life: time.Hour})
+	foreign, err := parts.Token(
+		ctx,
+		b.Lab,
+		parts.TokenAsk{Account: "robot", Issuer: "elsewhere.invalid", Life: time.Hour},
+	)
 	require.NoError(t, err)
 	token, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Life: time.Hour})
 	require.NoError(t, err)
@@ -131,7 +136,10 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	processes := watchProcesses(b)
 
 	seen := func(program string) {
-		b.Eventually(func() bool { return processes.saw(program) }, func() string { return program + " was never seen" })
+		b.Eventually(
+			func() bool { return processes.saw(program) },
+			func() string { return program + " was never seen" },
+		)
 	}
 	// HTCondor 25.14 offers the machines no more jobs of an account after 20 that none accepts.
 	kept := b.Create(
@@ -159,7 +167,10 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, kdc.Thaw(ctx))
 	refused := func(name, by, reason string) {
 		b.Until(name, "refused by "+by, func(job *v1alpha1.HTCJob) bool {
-			return slices.ContainsFunc(job.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == reason })
+			return slices.ContainsFunc(
+				job.Status.Conditions,
+				func(c metav1.Condition) bool { return c.Reason == reason },
+			)
 		})
 	}
 	refused(
@@ -276,7 +287,8 @@ func files(b *trial.Bench, h *hunt) {
 		if err != nil {
 			return err
 		}
-		if name := entry.Name(); (name == "token" || filepath.Base(filepath.Dir(path)) == ".htcd") && info.Mode() == 0o600 {
+		if name := entry.Name(); (name == "token" || filepath.Base(filepath.Dir(path)) == ".htcd") &&
+			info.Mode() == 0o600 {
 			return nil
 		}
 		h.look(path, text)

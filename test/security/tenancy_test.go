@@ -69,7 +69,13 @@ func granted(b *trial.Bench) {
 	require.NoError(b.T, err)
 	b.T.Cleanup(func() {
 		for _, kind := range []string{"clusterrolebinding", "clusterrole"} {
-			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", kind, "htcd-namespace-secrets")
+			_, err := b.Lab.Run(
+				context.WithoutCancel(b.T.Context()),
+				"kubectl",
+				"delete",
+				kind,
+				"htcd-namespace-secrets",
+			)
 			require.NoError(b.T, err)
 		}
 	})

@@ -138,7 +138,9 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 	var at string
 	victim.Eventually(func() bool {
 		for _, pattern := range []string{"dir_*", "dir_*/scratch"} { // the latter with HTCondor 25
-			found, err := filepath.Glob(b.Lab.Path("condor", "execute", pattern, ".htcd", "job", "runs-*-"+victim.Namespace))
+			found, err := filepath.Glob(
+				b.Lab.Path("condor", "execute", pattern, ".htcd", "job", "runs-*-"+victim.Namespace),
+			)
 			require.NoError(t, err)
 			for _, file := range found {
 				at = filepath.Dir(filepath.Dir(filepath.Dir(file)))

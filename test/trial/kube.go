@@ -98,9 +98,10 @@ func User(t *testing.T, namespace string) (kubeconfig, token string) {
 	require.NoError(t, err)
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "c", Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "anna", Namespace: namespace}},
-		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, InsecureSkipTLSVerify: true}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"anna": {Token: request.Status.Token}},
+		CurrentContext: "c",
+		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "anna", Namespace: namespace}},
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, InsecureSkipTLSVerify: true}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"anna": {Token: request.Status.Token}},
 	}, kubeconfig))
 	return kubeconfig, request.Status.Token
 }

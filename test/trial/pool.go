@@ -23,7 +23,14 @@ func (b *Bench) Pool(suffix, spec string) (name string) {
 	_, err := b.Lab.RunInput(b.T.Context(), pool, "kubectl", "create", "-f", "-")
 	require.NoError(b.T, err)
 	b.T.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", "htcpool", name, "--ignore-not-found")
+		_, err := b.Lab.Run(
+			context.WithoutCancel(b.T.Context()),
+			"kubectl",
+			"delete",
+			"htcpool",
+			name,
+			"--ignore-not-found",
+		)
 		require.NoError(b.T, err)
 	})
 	return name

@@ -34,8 +34,16 @@ func browser(t *testing.T) context.Context {
 	program := filepath.Join(t.TempDir(), "chromium")
 	text := "#!/bin/sh\nexec unshare --mount --pid --fork --kill-child /bin/sh -c '" + enter + "' '" + root + "' \"$@\"\n"
 	programtest.Write(t, program, text)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.UserDataDir("/tmp/profile"), chromedp.WSURLReadTimeout(time.Minute), chromedp.Flag("disable-gpu", true))
+	options := append(
+		chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program),
+		chromedp.NoSandbox,
+		chromedp.UserDataDir(
+			"/tmp/profile",
+		),
+		chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.Flag("disable-gpu", true),
+	)
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocated)

@@ -47,7 +47,11 @@ func TestANotebookInAJobIsUsedInABrowser(t *testing.T) {
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	b.Create("notebook", fmt.Sprintf(notebook, port, b.Namespace), func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = image })
+	b.Create(
+		"notebook",
+		fmt.Sprintf(notebook, port, b.Namespace),
+		func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = image },
+	)
 
 	forward := exec.Command(b.Lab.Bin("htcd"), "port-forward", "notebook", fmt.Sprint("0:", port), "-n", b.Namespace)
 	forward.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -70,6 +74,8 @@ func TestANotebookInAJobIsUsedInABrowser(t *testing.T) {
 	}, func() string { return "the notebook is not reached: " + b.Kubectl("describe", "htcjob", "notebook") })
 	p.until(`Jupyter.notebook && Jupyter.notebook.kernel && Jupyter.notebook.kernel.is_connected()`)
 	eval[bool](p, `Jupyter.notebook.execute_all_cells(), true`)
-	p.until(`document.querySelector(".output_stdout pre") && document.querySelector(".output_stdout pre").innerText.trim() == "42"`)
+	p.until(
+		`document.querySelector(".output_stdout pre") && document.querySelector(".output_stdout pre").innerText.trim() == "42"`,
+	)
 	b.Kubectl("delete", "htcjob", "notebook")
 }

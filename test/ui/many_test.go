@@ -39,7 +39,10 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	list := metav1.ListMeta{ResourceVersion: "1000000"}
 	ours, _ := strings.CutPrefix(r.URL.Path, "/apis/htc.cern.ch/v1alpha1/")
 	q := r.URL.Query()
-	if asked, output := strings.CutPrefix(r.URL.Path, "/apis/output.htc.cern.ch/v1alpha1/namespaces/atlas-higgs/"); output {
+	if asked, output := strings.CutPrefix(
+		r.URL.Path,
+		"/apis/output.htc.cern.ch/v1alpha1/namespaces/atlas-higgs/",
+	); output {
 		a.output(w, asked, q)
 		return
 	}
@@ -88,7 +91,9 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		)
 	default:
 		kind := map[string]string{"htcpools": "HTCPoolList"}[ours]
-		_ = out.Encode(map[string]any{"kind": kind, "apiVersion": "htc.cern.ch/v1alpha1", "metadata": list, "items": []any{}})
+		_ = out.Encode(
+			map[string]any{"kind": kind, "apiVersion": "htc.cern.ch/v1alpha1", "metadata": list, "items": []any{}},
+		)
 	}
 }
 
@@ -159,7 +164,8 @@ func manyNodes() (w v1alpha1.HTCWorkflow) {
 			v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(fmt.Sprintf("step-%d", i))}},
 		)
 	}
-	w.Status.Phase, w.Status.Attempt, w.Status.Nodes.Total, w.Status.Sequences.Total = v1alpha1.PhaseRunning, 1, 5000, 1000
+	w.Status.Phase, w.Status.Attempt, w.Status.Nodes.Total, w.Status.Sequences.Total =
+		v1alpha1.PhaseRunning, 1, 5000, 1000
 	return w
 }
 

@@ -57,9 +57,15 @@ func TestAGraphOfThreeHundredNodesIsReadable(t *testing.T) {
 	require.Empty(t, eval[[]string](p, overlaps))
 	eval[any](p, `document.querySelector(".nodes").scrollIntoView()`)
 	p.picture("ui-network")
-	eval[any](p, `document.querySelector('.nodes a[aria-label^="fit_muons_2018_100"] text').dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`)
+	eval[any](
+		p,
+		`document.querySelector('.nodes a[aria-label^="fit_muons_2018_100"] text').dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`,
+	)
 	require.NotZero(t, eval[int](p, `document.querySelectorAll(".nodes .near").length`))
-	p.goes(`.nodes a[aria-label^="fit_muons_2018_100"]`, `document.querySelector("#one") && document.querySelector(".nodes .current")`)
+	p.goes(
+		`.nodes a[aria-label^="fit_muons_2018_100"]`,
+		`document.querySelector("#one") && document.querySelector(".nodes .current")`,
+	)
 	require.Contains(t, eval[string](p, `document.getElementById("one").innerText`), "fit/fit_muons_2018_100")
 	require.NotZero(t, eval[int](p, `document.querySelectorAll(".nodes .near").length`))
 	p.readable()

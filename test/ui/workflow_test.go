@@ -59,7 +59,11 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	p.goes(`#cells a.c-failed`, seen("#one .stderr"))
 	require.Contains(t, eval[string](p, `document.getElementById("one").innerText`), "no convergence after 500 steps")
 	p.goes(`#one a[href*="stream=stdout"]`, `document.getElementById("state").textContent == "this is all of it"`)
-	require.Equal(t, "<script>window.hostile=1</script>\n", eval[string](p, `document.getElementById("log").textContent`))
+	require.Equal(
+		t,
+		"<script>window.hostile=1</script>\n",
+		eval[string](p, `document.getElementById("log").textContent`),
+	)
 	p.goes(`main p a`, `document.querySelectorAll(".graph a").length == 3`)
 	p.goes(`.graph a[aria-label^="plot"]`, `document.querySelector("#one a[href*=log]")`)
 	p.harmless()
@@ -84,7 +88,9 @@ func (p tab) readable() {
 		_, err := chromedp.Call(
 			p.Context,
 			emulation.SetEmulatedMedia,
-			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}},
+			emulation.SetEmulatedMediaParams{
+				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+			},
 		)
 		require.NoError(p.t, err)
 		p.until(fmt.Sprintf(`matchMedia("(prefers-color-scheme: %s)").matches`, scheme))

@@ -70,8 +70,13 @@ func normal(built v1.Image, at time.Time) (v1.Image, error) {
 		Created:      v1.Time{Time: at},
 		RootFS:       v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: was.Config.User, ExposedPorts: was.Config.ExposedPorts, Env: was.Config.Env, Entrypoint: was.Config.Entrypoint,
-			Cmd: was.Config.Cmd, WorkingDir: was.Config.WorkingDir, Labels: labels,
+			User:         was.Config.User,
+			ExposedPorts: was.Config.ExposedPorts,
+			Env:          was.Config.Env,
+			Entrypoint:   was.Config.Entrypoint,
+			Cmd:          was.Config.Cmd,
+			WorkingDir:   was.Config.WorkingDir,
+			Labels:       labels,
 		},
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
@@ -111,7 +116,10 @@ func writeLayout(dir, version string, index v1.ImageIndex, signer *key, image st
 	if err != nil {
 		return err
 	}
-	if err := to.AppendIndex(index, layout.WithAnnotations(map[string]string{nameAnnotation: version, kindAnnotation: kindIndex})); err != nil {
+	if err := to.AppendIndex(
+		index,
+		layout.WithAnnotations(map[string]string{nameAnnotation: version, kindAnnotation: kindIndex}),
+	); err != nil {
 		return err
 	}
 	if signer == nil {

@@ -21,7 +21,9 @@ func New(limiter workqueue.TypedRateLimiter[string]) Queue {
 		workqueue.TypedQueueConfig[string]{Queue: &rotation{waiting: map[string][]string{}}},
 	)
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
-		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: queue}),
+		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
+			workqueue.TypedDelayingQueueConfig[string]{Queue: queue},
+		),
 	})
 }
 

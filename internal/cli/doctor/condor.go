@@ -109,7 +109,12 @@ func reachable(htcondor *schedd.Client, id *schedd.Identity) Check {
 		if _, err := htcondor.Ping(ctx, *id, schedd.Reading); err != nil {
 			return "", scheddTrouble("", err)
 		}
-		if err := htcondor.Query(ctx, *id, schedd.Query{Where: condor.None}, func(condor.Job) error { return nil }); err != nil {
+		if err := htcondor.Query(
+			ctx,
+			*id,
+			schedd.Query{Where: condor.None},
+			func(condor.Job) error { return nil },
+		); err != nil {
 			return "", scheddTrouble("schedd "+name+": ", err)
 		}
 		return "condor_q is answered by " + name, nil

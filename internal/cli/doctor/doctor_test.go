@@ -142,8 +142,18 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, granted, Rights(Place{
-		Own: "htcd", Lease: "htcd", Secret: "kinit-secret", SecretNamespace: "htcd",
-		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, Kueue: true, StandsBy: true,
+		Own:             "htcd",
+		Lease:           "htcd",
+		Secret:          "kinit-secret",
+		SecretNamespace: "htcd",
+		NamespaceSecrets: []string{
+			"kinit-secret",
+		},
+		Elect:    true,
+		Output:   true,
+		LogsPods: true,
+		Kueue:    true,
+		StandsBy: true,
 	}))
 	for _, r := range Rights(Place{}) {
 		require.NotContains(
@@ -185,7 +195,9 @@ func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {
 	_, err = volume(Volume{Data: data, Ledger: ledger, KeepFree: 1 << 60}).Try(t.Context())
 	require.ErrorContains(t, err, "less than --keep-free=1Ei")
 
-	_, err = volume(Volume{Data: "/nowhere/data", Ledger: "/nowhere/data/sqlite/htcjobs.db", KeepFree: 1}).Try(t.Context())
+	_, err = volume(
+		Volume{Data: "/nowhere/data", Ledger: "/nowhere/data/sqlite/htcjobs.db", KeepFree: 1},
+	).Try(t.Context())
 	require.ErrorContains(t, err, "does not exist")
 
 	_, err = volume(Volume{Data: "/proc/self", Ledger: "/proc/self/htcjobs.db", KeepFree: 1}).Try(t.Context())
@@ -253,7 +265,8 @@ func TestTheAPIServicesOwnWordsAreHandedOn(t *testing.T) {
 
 func TestClocksMayDifferAsKerberosAllows(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
-	for off, well := range map[time.Duration]bool{0: true, 4 * time.Minute: true, -4 * time.Minute: true, 6 * time.Minute: false, -6 * time.Minute: false} {
+	for off, well := range map[time.Duration]bool{0: true, 4 * time.Minute: true, -4 * time.Minute: true,
+		6 * time.Minute: false, -6 * time.Minute: false} {
 		_, err := skew(now.Add(off).Format(http.TimeFormat), now)
 		require.Equal(t, well, err == nil, "%s: %v", off, err)
 	}
@@ -356,11 +369,17 @@ func TestWhatToDoFollowsTheKindOfFailure(t *testing.T) {
 func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	var found []Finding
 	checks := Checks(Patient{
-		ConfigError: errors.New("no such file"), Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}), BinDir: "/nowhere",
+		ConfigError: errors.New(
+			"no such file",
+		),
+		Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}),
+		BinDir: "/nowhere",
 		Volume: Volume{
 			Data:   t.TempDir(),
 			Ledger: filepath.Join(t.TempDir(), "htcjobs.db"),
-		}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
+		},
+		CallbackURL: "http://127.0.0.1:1/cloudevents",
+		Now:         time.Now,
 	})
 	for i := range checks {
 		checks[i].Settles = 0
@@ -371,8 +390,21 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 		verdicts = append(verdicts, f.Check+" "+string(f.Verdict))
 	}
 	require.Equal(t, []string{
-		"kubeconfig problem", "kubernetes skipped", "clock skipped", "rights skipped", "crd skipped", "volume ok", "tools problem",
-		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "workflows skipped", "pools skipped", "receiver problem", "output skipped",
+		"kubeconfig problem",
+		"kubernetes skipped",
+		"clock skipped",
+		"rights skipped",
+		"crd skipped",
+		"volume ok",
+		"tools problem",
+		"secret skipped",
+		"ticket skipped",
+		"schedd skipped",
+		"authorisation skipped",
+		"workflows skipped",
+		"pools skipped",
+		"receiver problem",
+		"output skipped",
 	}, verdicts)
 }
 

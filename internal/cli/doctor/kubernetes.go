@@ -62,7 +62,12 @@ func clock(config *rest.Config, now func() time.Time) Check {
 		if err != nil {
 			return "", err
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimSuffix(config.Host, "/")+"/version", nil)
+		request, err := http.NewRequestWithContext(
+			ctx,
+			http.MethodHead,
+			strings.TrimSuffix(config.Host, "/")+"/version",
+			nil,
+		)
 		if err != nil {
 			return "", err
 		}
@@ -200,8 +205,10 @@ func output(client rest.Interface, listens bool) Check {
 				ctx,
 			)
 			if apierrors.IsNotFound(err) {
-				return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
-					"name deploy/components/output in the overlay, or set --output-listen= to go without it"}
+				return "", &Trouble{
+					"there is no APIService " + outputService + ": htcd logs and get-output do not work",
+					"name deploy/components/output in the overlay, or set --output-listen= to go without it",
+				}
 			}
 			if err != nil {
 				return "", err
@@ -229,8 +236,10 @@ func available(apiservice []byte) (string, error) {
 			said = c.Reason + ": " + c.Message
 		}
 	}
-	return "", &Trouble{"APIService " + outputService + " is not available: " + said,
-		"make sure that an htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService}
+	return "", &Trouble{
+		"APIService " + outputService + " is not available: " + said,
+		"make sure that an htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService,
+	}
 }
 
 // files reads the common account from files into cred.
@@ -238,7 +247,10 @@ func files(dir string, cred *credential.Credential) Check {
 	return Check{Name: "secret", Try: func(context.Context) (string, error) {
 		data, err := secrets.ReadDirectory(dir)
 		if err != nil {
-			return "", &Trouble{"--credential-dir: " + err.Error(), "mount the files so that htcd's account may read them"}
+			return "", &Trouble{
+				"--credential-dir: " + err.Error(),
+				"mount the files so that htcd's account may read them",
+			}
 		}
 		if *cred, err = credential.Read(data); err != nil {
 			return "", &Trouble{

@@ -17,7 +17,9 @@ import (
 // pools checks each HTCPool: what its administrator wrote, and that its schedds answer.
 func pools(client rest.Interface, htcondor *schedd.Client, rules pool.Rules, id *schedd.Identity) Check {
 	return Check{Name: "pools", Needs: []string{"crd", "schedd"}, Try: func(ctx context.Context) (string, error) {
-		text, err := client.Get().AbsPath("/apis/" + v1alpha1.GroupVersion.String() + "/" + v1alpha1.PoolResource).DoRaw(ctx)
+		text, err := client.Get().
+			AbsPath("/apis/" + v1alpha1.GroupVersion.String() + "/" + v1alpha1.PoolResource).
+			DoRaw(ctx)
 		if apierrors.IsForbidden(err) {
 			return "", &Trouble{"htcd may not list HTCPools: " + err.Error(), "apply deploy/base/rbac of this version"}
 		}
@@ -37,7 +39,11 @@ func pools(client rest.Interface, htcondor *schedd.Client, rules pool.Rules, id 
 		for _, p := range list.Items {
 			var away []string
 			for _, name := range (pool.Pool{Name: p.Name, Spec: p.Spec}).Schedds() {
-				if _, err := htcondor.Ping(ctx, id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name}), schedd.Reading); err != nil {
+				if _, err := htcondor.Ping(
+					ctx,
+					id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name}),
+					schedd.Reading,
+				); err != nil {
 					away = append(away, fmt.Sprintf("schedd %s: %v", name, err))
 				}
 			}

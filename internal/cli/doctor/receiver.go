@@ -28,8 +28,10 @@ func receiver(url string, roots *x509.CertPool) Check {
 		}
 		response, err := client.Do(request)
 		if err != nil {
-			return "", &Trouble{"nobody answers: " + err.Error(),
-				"make sure that an htcd works, and that --callback-url leads through the Ingress to its Service (with https, also that its certificate is of an authority in --callback-ca, or one that this machine trusts). Meanwhile the cross-check finds the ends of jobs"}
+			return "", &Trouble{
+				"nobody answers: " + err.Error(),
+				"make sure that an htcd works, and that --callback-url leads through the Ingress to its Service (with https, also that its certificate is of an authority in --callback-ca, or one that this machine trusts). Meanwhile the cross-check finds the ends of jobs",
+			}
 		}
 		defer response.Body.Close()
 		words, _ := io.ReadAll(io.LimitReader(response.Body, 512))

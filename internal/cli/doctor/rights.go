@@ -85,7 +85,12 @@ func rights(core kubernetes.Interface, p Place) Check {
 		for _, r := range wanted {
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
+					Verb:        r.Verb,
+					Group:       r.Group,
+					Resource:    r.Resource,
+					Subresource: r.Subresource,
+					Namespace:   r.Namespace,
+					Name:        r.Name,
 				},
 			}}
 			answer, err := core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -98,8 +103,10 @@ func rights(core kubernetes.Interface, p Place) Check {
 			}
 		}
 		if len(missing) > 0 {
-			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
-				"apply deploy/base/rbac with htcd's namespace; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components"}
+			return "", &Trouble{
+				"not allowed: " + strings.Join(missing, "; "),
+				"apply deploy/base/rbac with htcd's namespace; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components",
+			}
 		}
 		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
 	}}

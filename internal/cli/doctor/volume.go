@@ -152,7 +152,12 @@ func room(dir string, keep int64) (string, error) {
 	}
 	if free.Files < reserve.Files {
 		return "", &Trouble{
-			fmt.Sprintf("%s has room for %d more files, and %d stay free: no output is fetched", dir, free.Files, reserve.Files),
+			fmt.Sprintf(
+				"%s has room for %d more files, and %d stay free: no output is fetched",
+				dir,
+				free.Files,
+				reserve.Files,
+			),
 			moreRoom,
 		}
 	}

@@ -197,7 +197,11 @@ func (c *cluster) dropBundles(ctx context.Context, before, after *object) {
 			continue
 		}
 		if this, _ := ownedBy(old, after); this {
-			_ = c.configMaps.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID}})
+			_ = c.configMaps.Delete(
+				ctx,
+				name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID}},
+			)
 		}
 	}
 }

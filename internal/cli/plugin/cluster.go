@@ -59,7 +59,9 @@ func Commands() []*cobra.Command {
 		completionCommand(),
 	}
 	for _, c := range all {
-		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
+		c.SetFlagErrorFunc(
+			func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} },
+		)
 	}
 	return all
 }
@@ -163,7 +165,12 @@ type delay struct {
 func (d *delay) left(name string) bool {
 	d.begin.Do(func() {
 		if d.until = time.Now().Add(d.most); d.most > 0 {
-			fmt.Fprintf(d.warnings, "a job of %s has ended and its output is being fetched: waiting up to %s\n", name, d.most)
+			fmt.Fprintf(
+				d.warnings,
+				"a job of %s has ended and its output is being fetched: waiting up to %s\n",
+				name,
+				d.most,
+			)
 		}
 	})
 	return time.Now().Before(d.until)

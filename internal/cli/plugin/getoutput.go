@@ -111,7 +111,11 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 			return err
 		}
 		into := &landing{
-			force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs(), places: places,
+			force:    force,
+			origin:   origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)},
+			only:     proc,
+			jobs:     o.job.Jobs(),
+			places:   places,
 			terminal: terminalOf(cmd.ErrOrStderr()),
 		}
 		return into.at(dir, func() error {

@@ -181,7 +181,20 @@ func pastTable(w io.Writer, namespaces bool) func(aggregate.Past) error {
 	return func(p aggregate.Past) error {
 		if !begun {
 			begun = true
-			if err := line("NAMESPACE", "NAME", "ATTEMPT", "USER", "POOL", "JOBS", "FAILED", "BEGUN", "TOOK", "MEMORY", "CPU", "STATE"); err != nil {
+			if err := line(
+				"NAMESPACE",
+				"NAME",
+				"ATTEMPT",
+				"USER",
+				"POOL",
+				"JOBS",
+				"FAILED",
+				"BEGUN",
+				"TOOK",
+				"MEMORY",
+				"CPU",
+				"STATE",
+			); err != nil {
 				return err
 			}
 		}
@@ -288,7 +301,13 @@ func pastCSV(w io.Writer) (show func(aggregate.Past) error, flush func() error) 
 		median := func(u *v1alpha1.Used) *resource.Quantity { return &u.Median }
 		worst := func(u *v1alpha1.Used) *resource.Quantity { return &u.Worst }
 		return out.Write(
-			append(fields, amount(used[0], median), amount(used[1], median), amount(used[1], worst), amount(used[2], worst)),
+			append(
+				fields,
+				amount(used[0], median),
+				amount(used[1], median),
+				amount(used[1], worst),
+				amount(used[2], worst),
+			),
 		)
 	}
 	return show, func() error { out.Flush(); return out.Error() }

@@ -53,7 +53,8 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 			}
 			require.NoError(
 				t,
-				json.NewEncoder(w).Encode(aggregate.Past{Name: "job", PastKey: aggregate.PastKey{UID: strconv.Itoa(i)}}),
+				json.NewEncoder(w).
+					Encode(aggregate.Past{Name: "job", PastKey: aggregate.PastKey{UID: strconv.Itoa(i)}}),
 			)
 		}
 	}))
@@ -69,7 +70,12 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 		var got []string
 		require.NoError(
 			t,
-			c.history(t.Context(), url.Values{}, most, func(p aggregate.Past) error { got = append(got, p.UID); return nil }),
+			c.history(
+				t.Context(),
+				url.Values{},
+				most,
+				func(p aggregate.Past) error { got = append(got, p.UID); return nil },
+			),
 		)
 		want := most
 		if most == 0 {
@@ -85,14 +91,30 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 func TestTheHistoryAsTableAndAsCSV(t *testing.T) {
 	begun := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	p := aggregate.Past{
-		Kind: "HTCWorkflow", Namespace: "ns", Name: "fit", PastKey: aggregate.PastKey{Created: begun, UID: "u", Attempt: 2}, User: "alice", State: "Failed",
-		Reason: "JobsFailed", Jobs: 9, Succeeded: 8, Failed: 1, Started: begun, Finished: begun.Add(time.Minute),
-		Usage: &v1alpha1.Usage{Memory: &v1alpha1.Used{Median: resource.MustParse("1Gi"), Worst: resource.MustParse("2Gi")}},
+		Kind:      "HTCWorkflow",
+		Namespace: "ns",
+		Name:      "fit",
+		PastKey:   aggregate.PastKey{Created: begun, UID: "u", Attempt: 2},
+		User:      "alice",
+		State:     "Failed",
+		Reason:    "JobsFailed",
+		Jobs:      9,
+		Succeeded: 8,
+		Failed:    1,
+		Started:   begun,
+		Finished:  begun.Add(time.Minute),
+		Usage: &v1alpha1.Usage{
+			Memory: &v1alpha1.Used{Median: resource.MustParse("1Gi"), Worst: resource.MustParse("2Gi")},
+		},
 	}
 	var table strings.Builder
 	require.NoError(t, pastTable(&table, true)(p))
 	require.Regexp(t, `(?m)^NAMESPACE +NAME +ATTEMPT +USER`, table.String())
-	require.Regexp(t, `(?m)^ns +wf/fit +2 +alice +9 +1  2026-11-20 \d\d:00 +1m0s +2Gi +Failed JobsFailed$`, table.String())
+	require.Regexp(
+		t,
+		`(?m)^ns +wf/fit +2 +alice +9 +1  2026-11-20 \d\d:00 +1m0s +2Gi +Failed JobsFailed$`,
+		table.String(),
+	)
 	var text strings.Builder
 	show, flush := pastCSV(&text)
 	require.NoError(t, show(p))

@@ -96,7 +96,10 @@ func readInputs(arguments []string) (files []input, large []largeInput, err erro
 		total += size
 		all = append(all, largeInput{name: name, toUpload: toUpload{path: path, size: size}})
 	}
-	bySize := slices.SortedStableFunc(slices.Values(all), func(a, b largeInput) int { return cmp.Compare(b.size, a.size) })
+	bySize := slices.SortedStableFunc(
+		slices.Values(all),
+		func(a, b largeInput) int { return cmp.Compare(b.size, a.size) },
+	)
 	for _, f := range bySize {
 		if total <= maxInputs {
 			break

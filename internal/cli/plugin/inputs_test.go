@@ -105,7 +105,10 @@ func TestFilesAreBundledAsInputs(t *testing.T) {
 		{Name: "table", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: bundled.Name, Key: "table"}},
 	}, job.Spec.Inputs)
 
-	again, repeated, err := bundle(manifestOf(t, fitManifest+"  inputs:\n  - {name: calib, url: 'https://x/y'}\n"), files)
+	again, repeated, err := bundle(
+		manifestOf(t, fitManifest+"  inputs:\n  - {name: calib, url: 'https://x/y'}\n"),
+		files,
+	)
 	require.NoError(t, err)
 	require.Equal(t, bundled, again)
 	require.Equal(t, m.text, repeated.text)
@@ -129,7 +132,10 @@ func TestABundleHasAValidName(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for range 2 {
-		bundled, _, err := bundle(manifestOf(t, strings.Replace(fitManifest, "name: fit", "generateName: fit-", 1)), nil)
+		bundled, _, err := bundle(
+			manifestOf(t, strings.Replace(fitManifest, "name: fit", "generateName: fit-", 1)),
+			nil,
+		)
 		require.NoError(t, err)
 		require.Regexp(t, `^fit-inputs-[0-9a-f]{10}$`, bundled.Name)
 		names[bundled.Name] = true
@@ -182,7 +188,10 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 	gets := 0
 	client.PrependReactor("get", "configmaps", func(k8stesting.Action) (bool, runtime.Object, error) {
 		if gets++; gets == 2 {
-			require.NoError(t, client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), "ns", bundled.Name))
+			require.NoError(
+				t,
+				client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), "ns", bundled.Name),
+			)
 		}
 		return false, nil, nil
 	})
@@ -244,7 +253,10 @@ func TestWithoutTheRightToMakeConfigMapsNothingIsSent(t *testing.T) {
 	client.PrependReactor("create", "configmaps", func(k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no right"))
 	})
-	c := &cluster{namespace: "ns", configMaps: client.CoreV1().ConfigMaps("ns")} // there is nothing to send an HTCJob with
+	c := &cluster{
+		namespace:  "ns",
+		configMaps: client.CoreV1().ConfigMaps("ns"),
+	} // there is nothing to send an HTCJob with
 	_, err := c.applyWith(
 		t.Context(),
 		manifestOf(t, fitManifest),

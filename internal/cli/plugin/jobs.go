@@ -136,10 +136,14 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 		chosen := only.byState()
 		switch {
 		case chosen && len(args) > 0:
-			return setting.Usage{Err: errors.New("delete: want names, or --finished, --failed or --suspended, not both")}
+			return setting.Usage{
+				Err: errors.New("delete: want names, or --finished, --failed or --suspended, not both"),
+			}
 		case !chosen && (only.since != 0 || only.labels != ""):
 			return setting.Usage{
-				Err: errors.New("delete: --since and --selector narrow --finished, --failed or --suspended: want one of these"),
+				Err: errors.New(
+					"delete: --since and --selector narrow --finished, --failed or --suspended: want one of these",
+				),
 			}
 		case chosen:
 			return only.check()
@@ -152,7 +156,11 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 			return err
 		}
 		if len(args) > 0 {
-			return where.each(cmd.Context(), args, func(o *object) error { return where.delete(cmd, o, metav1.DeleteOptions{}) })
+			return where.each(
+				cmd.Context(),
+				args,
+				func(o *object) error { return where.delete(cmd, o, metav1.DeleteOptions{}) },
+			)
 		}
 		all, err := where.selected(cmd.Context(), only, kinds...)
 		if err != nil {
@@ -162,7 +170,9 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 			err := where.delete(
 				cmd,
 				o,
-				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}},
+				metav1.DeleteOptions{
+					Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},
+				},
 			)
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s was changed meanwhile and is left\n", o.shown())
@@ -186,7 +196,9 @@ func (c *cluster) delete(cmd *cobra.Command, o *object, options metav1.DeleteOpt
 // someNames requires at least one argument, and that each can be a name.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return setting.Usage{Err: fmt.Errorf("%s: want the name of an HTCJob or HTCWorkflow, or several", cmd.CommandPath())}
+		return setting.Usage{
+			Err: fmt.Errorf("%s: want the name of an HTCJob or HTCWorkflow, or several", cmd.CommandPath()),
+		}
 	}
 	for _, argument := range args {
 		if _, err := named(argument, kinds...); err != nil {

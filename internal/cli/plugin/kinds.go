@@ -25,7 +25,8 @@ var (
 	}}
 	nodeName = setting.Is("a node's name: at most 63 letters, digits, -, _ and .", func(text string) bool {
 		return len(text) <= 63 && !strings.ContainsFunc(text, func(r rune) bool {
-			return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+			return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') &&
+				(r < 'a' || r > 'z')
 		})
 	})
 	stepName = setting.Is("a step's name: at most 63 letters, digits, -, _ and .", func(text string) bool {

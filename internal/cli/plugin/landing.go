@@ -199,8 +199,12 @@ func (l *landing) begin(proc int, first *tar.Header) (skip bool, err error) {
 }
 
 func (l *landing) notOurs(path string) error {
-	return fmt.Errorf("%s exists already, and is not output of %s, attempt %d: choose another directory, or move it away",
-		filepath.Join(l.root.Name(), path), cmp.Or(l.origin.HTCJob, l.origin.HTCWorkflow), l.origin.Attempt)
+	return fmt.Errorf(
+		"%s exists already, and is not output of %s, attempt %d: choose another directory, or move it away",
+		filepath.Join(l.root.Name(), path),
+		cmp.Or(l.origin.HTCJob, l.origin.HTCWorkflow),
+		l.origin.Attempt,
+	)
 }
 
 // place writes one file or directory of a job.

@@ -51,7 +51,12 @@ func TestAnArchiveLands(t *testing.T) {
 			"another attempt": {HTCJob: "ns/zero", UID: "u", Attempt: 2}, "another HTCJob": {HTCJob: "ns/one", UID: "v", Attempt: 1},
 			"a later one of the name": {HTCJob: "ns/zero", UID: "v", Attempt: 1},
 		} {
-			_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), func(l *landing) { l.origin, l.force = other, force })
+			_, err = land(
+				t,
+				dir,
+				archived(t, "0/", "", "0/x", "2"),
+				func(l *landing) { l.origin, l.force = other, force },
+			)
 			require.ErrorContains(t, err, "other output", name)
 			require.Equal(t, want, tree(t, dir), name)
 		}
@@ -96,7 +101,21 @@ func TestWhatIsThereIsNotReplaced(t *testing.T) {
 func TestForceReplacesWhatWasBroughtAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	odd := "a,b \xff\n\"-ü"
-	archive := archived(t, "0/", "", "0/_condor_stdout", "out", "0/sub/", "", "0/sub/"+odd, "odd", "1/", "", "1/x", "one")
+	archive := archived(
+		t,
+		"0/",
+		"",
+		"0/_condor_stdout",
+		"out",
+		"0/sub/",
+		"",
+		"0/sub/"+odd,
+		"odd",
+		"1/",
+		"",
+		"1/x",
+		"one",
+	)
 	_, err := land(t, dir, archive)
 	require.NoError(t, err)
 	put := func(name, text string) {
@@ -109,7 +128,13 @@ func TestForceReplacesWhatWasBroughtAndNothingElse(t *testing.T) {
 	put("0/stdout", "spoilt")
 	require.NoError(t, os.Remove(filepath.Join(dir, "0", "sub", odd)))
 	want := map[string]string{
-		"0/stdout": "out", "0/sub/" + odd: "odd", "1/x": "one", "0/mine": "mine", "0/sub/mine": "mine", "2024/mine": "mine", "mine": "mine",
+		"0/stdout":     "out",
+		"0/sub/" + odd: "odd",
+		"1/x":          "one",
+		"0/mine":       "mine",
+		"0/sub/mine":   "mine",
+		"2024/mine":    "mine",
+		"mine":         "mine",
 	}
 	for range 2 {
 		l, err := land(t, dir, archive, func(l *landing) { l.force = true })

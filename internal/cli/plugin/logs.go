@@ -95,7 +95,10 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 				return err
 			}
 			where.resource = v1alpha1.WorkflowResource
-			return ended(cmd.Context(), where.nodeLogs(cmd.Context(), name, node, common, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return ended(
+				cmd.Context(),
+				where.nodeLogs(cmd.Context(), name, node, common, cmd.OutOrStdout(), cmd.ErrOrStderr()),
+			)
 		}
 		parameters := func(proc int) url.Values {
 			values := common()
@@ -106,7 +109,10 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 			named := func(item string) { fmt.Fprintf(cmd.ErrOrStderr(), "job %d: %s\n", proc, item) }
 			return ended(cmd.Context(), where.log(cmd.Context(), name, parameters(proc), cmd.OutOrStdout(), named))
 		}
-		return ended(cmd.Context(), where.logs(cmd.Context(), name, follow, parameters, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		return ended(
+			cmd.Context(),
+			where.logs(cmd.Context(), name, follow, parameters, cmd.OutOrStdout(), cmd.ErrOrStderr()),
+		)
 	}
 	return c
 }

@@ -28,8 +28,15 @@ func TestWhereTheTimeOfAnHTCJobWent(t *testing.T) {
 	)
 
 	job.Status = v1alpha1.HTCJobStatus{
-		Phase: v1alpha1.PhaseSucceeded, ObservedGeneration: 1, Attempt: 2, ClusterID: 5, Schedd: "s", StartTime: new(after(20)), StartedAt: new(after(50)), Duration: "10s",
-		CompletionTime: new(after(61)),
+		Phase:              v1alpha1.PhaseSucceeded,
+		ObservedGeneration: 1,
+		Attempt:            2,
+		ClusterID:          5,
+		Schedd:             "s",
+		StartTime:          new(after(20)),
+		StartedAt:          new(after(50)),
+		Duration:           "10s",
+		CompletionTime:     new(after(61)),
 		Conditions: []metav1.Condition{
 			{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue, LastTransitionTime: after(90)},
 		},

@@ -51,10 +51,14 @@ func (n *nodeFlags) given(f *pflag.FlagSet) ([]*kind, error) {
 	case n.node != "" && (n.step != "" || n.failed || n.all):
 		return nil, setting.Usage{Err: errors.New("--node names one node: leave out --step, --failed and --all")}
 	case one && (n.step == "" || n.failed || n.all):
-		return nil, setting.Usage{Err: errors.New("--sequence and --index are for --step, and not for --failed or --all")}
+		return nil, setting.Usage{
+			Err: errors.New("--sequence and --index are for --step, and not for --failed or --all"),
+		}
 	case ofNodes && f.Changed("proc"):
 		return nil, setting.Usage{
-			Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index"),
+			Err: errors.New(
+				"--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index",
+			),
 		}
 	case n.failed && n.all:
 		return nil, setting.Usage{Err: errors.New("--failed and --all: want one of them")}

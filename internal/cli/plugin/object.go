@@ -57,8 +57,15 @@ type object struct {
 func objectOf(of runtime.Object) *object {
 	switch of := of.(type) {
 	case *v1alpha1.HTCJob:
-		return &object{kind: jobKind, ObjectMeta: of.ObjectMeta, Status: of.Status, job: of,
-			rerun: of.Rerun(), refused: of.RerunRefused(), expected: int32(of.Queue())} // #nosec G115 -- 100,000 at most
+		return &object{
+			kind:       jobKind,
+			ObjectMeta: of.ObjectMeta,
+			Status:     of.Status,
+			job:        of,
+			rerun:      of.Rerun(),
+			refused:    of.RerunRefused(),
+			expected:   int32(of.Queue()),
+		} // #nosec G115 -- 100,000 at most
 	case *v1alpha1.HTCWorkflow:
 		return &object{kind: workflowKind, ObjectMeta: of.ObjectMeta, Status: of.Status.AsJobs(), workflow: of,
 			rerun: of.Rerun()}
@@ -91,7 +98,8 @@ func named(argument string, among ...*kind) (reference, error) {
 	} else {
 		prefix, group, _ := strings.Cut(prefix, ".")
 		for _, k := range among {
-			if slices.Contains(k.prefixes, prefix) && (group == "" || strings.HasSuffix(group, v1alpha1.GroupVersion.Group)) {
+			if slices.Contains(k.prefixes, prefix) &&
+				(group == "" || strings.HasSuffix(group, v1alpha1.GroupVersion.Group)) {
 				ref.kind = k
 			}
 		}

@@ -19,7 +19,10 @@ func TestADirectoryIsOneUploadAsLongAsItsFilesAreTheSame(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "maps")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "in", "empty"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "in", "a b"), []byte("text"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "run"), []byte("#!/bin/sh\n"), 0o700)) // #nosec G306 -- a program
+	require.NoError(
+		t,
+		os.WriteFile(filepath.Join(dir, "run"), []byte("#!/bin/sh\n"), 0o700),
+	) // #nosec G306 -- a program
 	require.NoError(t, os.Symlink("run", filepath.Join(dir, "link")))
 	first, err := packed(dir)
 	require.NoError(t, err)

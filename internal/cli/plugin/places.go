@@ -39,7 +39,14 @@ type unit struct {
 // job is that of a number.
 func (p *places) job(proc int) unit {
 	number := strconv.Itoa(proc)
-	u := unit{Landing: p.spec, field: "spec.landing", called: "job " + number, home: number, number: proc, cluster: p.cluster}
+	u := unit{
+		Landing: p.spec,
+		field:   "spec.landing",
+		called:  "job " + number,
+		home:    number,
+		number:  proc,
+		cluster: p.cluster,
+	}
 	if proc < len(p.items) {
 		u.item = p.items[proc]
 	}
@@ -51,8 +58,13 @@ func (p *places) node(name string, first *tar.Header) unit {
 	step, _, _ := strings.Cut(filepath.ToSlash(name), "/")
 	number, _ := strconv.Atoi(first.PAXRecords[aggregate.RecordNumber]) // else it is 0
 	return unit{
-		Landing: p.steps[step], field: "job.landing of the step " + step, called: "node " + filepath.ToSlash(name), home: name,
-		number: number, item: first.PAXRecords[aggregate.RecordVariables], cluster: first.PAXRecords[aggregate.RecordCluster],
+		Landing: p.steps[step],
+		field:   "job.landing of the step " + step,
+		called:  "node " + filepath.ToSlash(name),
+		home:    name,
+		number:  number,
+		item:    first.PAXRecords[aggregate.RecordVariables],
+		cluster: first.PAXRecords[aggregate.RecordCluster],
 	}
 }
 

@@ -222,7 +222,13 @@ func TestWhoDoesNotReadOnEndsIt(t *testing.T) {
 	c := serving(t, func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "text") })
 	require.ErrorIs(
 		t,
-		c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }), nil),
+		c.log(
+			t.Context(),
+			"zero",
+			url.Values{},
+			writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }),
+			nil,
+		),
 		io.ErrClosedPipe,
 	)
 	require.Equal(t, 1, asked)

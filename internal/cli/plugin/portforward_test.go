@@ -42,20 +42,22 @@ func TestAConnectionThatFailsDoesNotEndTheOthers(t *testing.T) {
 	var warnings strings.Builder
 	ended := make(chan error)
 	go func() {
-		ended <- forwardPorts(ctx, []portPair{{0, 80}, {0, 81}}, saying, &warnings, func(_ context.Context, port int, conn net.Conn) error {
-			if port == 81 {
-				return errors.New("nothing listens")
-			}
-			_, err := io.Copy(conn, conn)
-			return err
-		})
+		ended <- forwardPorts(ctx, []portPair{{0, 80}, {0, 81}}, saying, &warnings,
+			func(_ context.Context, port int, conn net.Conn) error {
+				if port == 81 {
+					return errors.New("nothing listens")
+				}
+				_, err := io.Copy(conn, conn)
+				return err
+			})
 	}()
 	said := make([]byte, 1000)
 	addresses := map[string]string{}
 	for range 2 {
 		n, err := told.Read(said)
 		require.NoError(t, err)
-		m := regexp.MustCompile(`^http://(127\.0\.0\.1:\d+) -> port (\d+) of the job\n$`).FindStringSubmatch(string(said[:n]))
+		m := regexp.MustCompile(`^http://(127\.0\.0\.1:\d+) -> port (\d+) of the job\n$`).
+			FindStringSubmatch(string(said[:n]))
 		require.NotNil(t, m, string(said[:n]))
 		addresses[m[2]] = m[1]
 	}

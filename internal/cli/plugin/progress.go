@@ -264,7 +264,8 @@ func counts(all []*object) string {
 	waiting := "on their way"
 	for _, o := range all {
 		s := o.Status
-		idle, running, held, done, failed = idle+s.Idle, running+s.Running, held+s.Held, done+s.Succeeded, failed+s.Failed
+		idle, running, held, done, failed = idle+s.Idle, running+s.Running, held+s.Held, done+s.Succeeded,
+			failed+s.Failed
 		rest += s.Active - s.Idle - s.Running - s.Held
 		if s.Active+s.Succeeded+s.Failed == 0 { // not sent yet
 			rest += o.expected

@@ -94,14 +94,22 @@ func TestTheLineOfATerminal(t *testing.T) {
 		d.finish()
 		require.Equal(t, want, b.String())
 	}
-	require.Equal(t, "Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held", counts(objectsOf(pending(3))))
+	require.Equal(
+		t,
+		"Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held",
+		counts(objectsOf(pending(3))),
+	)
 }
 
 func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
 	var b strings.Builder
 	j := job(v1alpha1.PhaseFailed, 255)
 	j.Status.Failures[0].JobID, j.Status.Failures[0].Message = "7.5", "exit code 255"
-	fetching := metav1.Condition{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "Fetching"}
+	fetching := metav1.Condition{
+		Type:   v1alpha1.ConditionOutputFetched,
+		Status: metav1.ConditionFalse,
+		Reason: "Fetching",
+	}
 	j.Status.Conditions = []metav1.Condition{fetching}
 	d := &display{w: &b, all: objectsOf(j)}
 	d.show(0, objectOf(j))

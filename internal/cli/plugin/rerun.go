@@ -53,7 +53,9 @@ interrupted.
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", o.name, o.Name, err)
 			}
-			if _, err := where.of(o.kind).patch(cmd.Context(), o.Name, types.MergePatchType, rerunPatch(o, which, time.Now()), metav1.PatchOptions{FieldManager: manager}); err != nil {
+			if _, err := where.of(o.kind).
+				patch(cmd.Context(), o.Name, types.MergePatchType, rerunPatch(o, which, time.Now()),
+					metav1.PatchOptions{FieldManager: manager}); err != nil {
 				return err
 			}
 			said := "runs again"
@@ -96,7 +98,9 @@ func chosen(o *object, failed bool, procs string) (string, error) {
 // wrong.
 func rerunPatch(o *object, which string, now time.Time) []byte {
 	annotations := map[string]any{v1alpha1.RerunAnnotation: now.UTC().Format(time.RFC3339Nano)}
-	change := map[string]any{"metadata": map[string]any{"resourceVersion": o.ResourceVersion, "annotations": annotations}}
+	change := map[string]any{
+		"metadata": map[string]any{"resourceVersion": o.ResourceVersion, "annotations": annotations},
+	}
 	switch {
 	case o.workflow != nil && which != "":
 		change["spec"] = map[string]any{"resume": v1alpha1.ResumeFromFailure}

@@ -55,8 +55,14 @@ func TestFilesLandWhereTheHTCJobSays(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{l.came, l.there})
 	require.Empty(t, l.clashes)
 	want := map[string]string{
-		"logs/7/arno.out": "out", "logs/stderr": "err", "done/ink_0.txt": "i", "plates_0/b/c": "c", "png/a.png": "a", "area_0/x/y": "y",
-		"logs/7/bree.out": "two", "t/1": "t",
+		"logs/7/arno.out": "out",
+		"logs/stderr":     "err",
+		"done/ink_0.txt":  "i",
+		"plates_0/b/c":    "c",
+		"png/a.png":       "a",
+		"area_0/x/y":      "y",
+		"logs/7/bree.out": "two",
+		"t/1":             "t",
 	}
 	require.Equal(t, want, tree(t, dir))
 
@@ -94,12 +100,20 @@ func TestTwoFilesOfOnePlaceAreBothKept(t *testing.T) {
 func TestFilesOfNodesLandWhereTheirStepsSay(t *testing.T) {
 	w := &v1alpha1.HTCWorkflow{Spec: v1alpha1.HTCWorkflowSpec{
 		Steps: []v1alpha1.Step{
-			{StepWork: v1alpha1.StepWork{Name: "sim", Job: v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{
-				Directory: "{{item.jobid}}", Stdout: "logs/{{item.TOWN}}.{{proc}}.{{cluster}}",
-			}}}}},
+			{
+				StepWork: v1alpha1.StepWork{
+					Name: "sim",
+					Job: v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{
+						Directory: "{{item.jobid}}", Stdout: "logs/{{item.TOWN}}.{{proc}}.{{cluster}}",
+					}}},
+				},
+			},
 			{StepWork: v1alpha1.StepWork{Name: "fit"}},
 		},
-		Finally: &v1alpha1.StepWork{Name: "end", Job: v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{Directory: "."}}}},
+		Finally: &v1alpha1.StepWork{
+			Name: "end",
+			Job:  v1alpha1.StepJob{Handling: v1alpha1.Handling{Landing: &v1alpha1.Landing{Directory: "."}}},
+		},
 	}}
 	nodes := func(l *landing) { l.nodes, l.jobs, l.places = true, 4, placesOfNodes(w) }
 	archive := archived(

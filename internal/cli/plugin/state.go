@@ -71,10 +71,27 @@ type summary struct {
 func summaryOf(o *object) summary {
 	s := o.Status
 	return summary{
-		Kind: o.name, Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), State: stateOf(o), Phase: s.Phase, Reason: s.Reason, Message: s.Message,
-		ExitCode: s.ExitCode, Active: s.Active, Succeeded: s.Succeeded, Failed: s.Failed, Cluster: s.ClusterID, Schedd: s.Schedd,
-		Created: o.CreationTimestamp, Submitted: s.StartTime, Completed: s.CompletionTime, OutputHere: s.OutputFetched,
-		User: s.User, Started: s.StartedAt, Duration: s.Duration,
+		Kind:       o.name,
+		Namespace:  o.Namespace,
+		Name:       o.Name,
+		UID:        string(o.UID),
+		State:      stateOf(o),
+		Phase:      s.Phase,
+		Reason:     s.Reason,
+		Message:    s.Message,
+		ExitCode:   s.ExitCode,
+		Active:     s.Active,
+		Succeeded:  s.Succeeded,
+		Failed:     s.Failed,
+		Cluster:    s.ClusterID,
+		Schedd:     s.Schedd,
+		Created:    o.CreationTimestamp,
+		Submitted:  s.StartTime,
+		Completed:  s.CompletionTime,
+		OutputHere: s.OutputFetched,
+		User:       s.User,
+		Started:    s.StartedAt,
+		Duration:   s.Duration,
 	}
 }
 

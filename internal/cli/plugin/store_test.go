@@ -85,9 +85,14 @@ func workflowNamed(name string, phase v1alpha1.Phase) *v1alpha1.HTCWorkflow {
 
 // shelves is a namespace with an HTCJob zero, an HTCWorkflow scan, and one of each called both.
 func shelves() (c *cluster, jobs, workflows *shelf, warnings *strings.Builder) {
-	jobs = &shelf{all: []runtime.Object{jobNamed("zero", v1alpha1.PhaseRunning), jobNamed("both", v1alpha1.PhaseFailed)}}
+	jobs = &shelf{
+		all: []runtime.Object{jobNamed("zero", v1alpha1.PhaseRunning), jobNamed("both", v1alpha1.PhaseFailed)},
+	}
 	workflows = &shelf{
-		all: []runtime.Object{workflowNamed("scan", v1alpha1.PhaseRunning), workflowNamed("both", v1alpha1.PhaseSucceeded)},
+		all: []runtime.Object{
+			workflowNamed("scan", v1alpha1.PhaseRunning),
+			workflowNamed("both", v1alpha1.PhaseSucceeded),
+		},
 	}
 	warnings = &strings.Builder{}
 	return &cluster{
@@ -201,7 +206,11 @@ func TestAShellIsOfferedNamesAndKindsWhereTheyAreNeeded(t *testing.T) {
 		[]string{"zero\trunning", "job/both\tfailed", "scan\trunning", "wf/both\tsucceeded"},
 		offered(all, nil, ""),
 	)
-	require.ElementsMatch(t, []string{"zero\trunning", "job/both\tfailed"}, offered(all, []string{"scan", "wf/both"}, "z"))
+	require.ElementsMatch(
+		t,
+		[]string{"zero\trunning", "job/both\tfailed"},
+		offered(all, []string{"scan", "wf/both"}, "z"),
+	)
 	require.Contains(t, offered(all, nil, "htcworkflow/s"), "htcworkflow/scan\trunning")
 	require.Contains(t, offered(all, nil, "wf/"), "wf/scan\trunning")
 

@@ -56,7 +56,12 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		if ref.kind == workflowKind {
 			return ended(cmd.Context(), where.topSteps(cmd, ref.name, attempt, format))
 		}
-		response, err := where.output(cmd.Context(), ref.name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
+		response, err := where.output(
+			cmd.Context(),
+			ref.name,
+			"log/usage",
+			url.Values{"attempt": {strconv.Itoa(attempt)}},
+		)
 		if err != nil {
 			return ended(cmd.Context(), err)
 		}

@@ -52,7 +52,14 @@ Needs the right to patch, list and delete uploads of output.htc.cern.ch, which t
 	}
 	at.Flags(c.Flags())
 	setting.Bool(c.Flags(), &listed, "list", false, "print the uploads of the namespace")
-	setting.Text(c.Flags(), &dropped, "delete", "", setting.Word, "drop this `upload`, sha256:DIGEST, that nothing names")
+	setting.Text(
+		c.Flags(),
+		&dropped,
+		"delete",
+		"",
+		setting.Word,
+		"drop this `upload`, sha256:DIGEST, that nothing names",
+	)
 	c.MarkFlagsMutuallyExclusive("list", "delete")
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if named := listed || dropped != ""; named == (len(args) > 0) {

@@ -20,8 +20,13 @@ func scanAt(
 	w := workflowNamed("scan", phase)
 	simulate.Total, fit.Total = 3, 3
 	w.Status.Steps = []v1alpha1.StepStatus{{Name: "simulate", NodeCounts: simulate}, {Name: "fit", NodeCounts: fit}}
-	w.Status.Nodes = v1alpha1.NodeCounts{Total: 6, Done: simulate.Done + fit.Done, Running: simulate.Running + fit.Running,
-		Failed: simulate.Failed + fit.Failed, Futile: simulate.Futile + fit.Futile}
+	w.Status.Nodes = v1alpha1.NodeCounts{
+		Total:   6,
+		Done:    simulate.Done + fit.Done,
+		Running: simulate.Running + fit.Running,
+		Failed:  simulate.Failed + fit.Failed,
+		Futile:  simulate.Futile + fit.Futile,
+	}
 	w.Status.Failures, w.Status.Attempt = failures, 1
 	return w
 }

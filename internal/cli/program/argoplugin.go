@@ -59,7 +59,10 @@ Exit codes:
 			if err != nil {
 				return fmt.Errorf("argo-plugin: %w", err)
 			}
-			server := &http.Server{Handler: argoplugin.Handler(strings.TrimSpace(string(token))), ReadTimeout: 30 * time.Second}
+			server := &http.Server{
+				Handler:     argoplugin.Handler(strings.TrimSpace(string(token))),
+				ReadTimeout: 30 * time.Second,
+			}
 			defer server.Close()
 			go func() {
 				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

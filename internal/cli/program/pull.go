@@ -45,7 +45,14 @@ Exit codes:
 			if err != nil {
 				return setting.Usage{Err: errors.New("pull: there is no token on standard input")}
 			}
-			if err := jobcredentials.Pull(cmd.Context(), url, strings.TrimSpace(token), roots, timeout, cmd.OutOrStdout()); err != nil {
+			if err := jobcredentials.Pull(
+				cmd.Context(),
+				url,
+				strings.TrimSpace(token),
+				roots,
+				timeout,
+				cmd.OutOrStdout(),
+			); err != nil {
 				return fmt.Errorf("pull: %w", err)
 			}
 			return nil

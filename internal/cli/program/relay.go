@@ -43,7 +43,9 @@ func Relay() *cobra.Command {
 				case "UserKnownHostsFile":
 					relay.KnownHosts, err = text(value)
 				case "ProxyCommand":
-					proxy = strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(value)) // there is no blank in its words
+					proxy = strings.Fields(
+						strings.NewReplacer(`"`, "", `'`, "").Replace(value),
+					) // there is no blank in its words
 				}
 				if err != nil {
 					return err

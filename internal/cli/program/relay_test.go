@@ -66,8 +66,19 @@ func TestTheRelayEndsWithTheToolThatHasStartedIt(t *testing.T) {
 	key, proxy := filepath.Join(dir, "key"), filepath.Join(dir, "proxy")
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
 	programtest.Write(t, proxy, "#!/bin/sh\necho begun; exec sleep 3600\n")
-	c := exec.CommandContext(t.Context(), "sh", "-c", `"$@"; :`, "sh",
-		os.Args[0], RelayWord, "-oUser=robot", "-oIdentityFile="+key, "-oUserKnownHostsFile="+key, "-oProxyCommand="+proxy)
+	c := exec.CommandContext(
+		t.Context(),
+		"sh",
+		"-c",
+		`"$@"; :`,
+		"sh",
+		os.Args[0],
+		RelayWord,
+		"-oUser=robot",
+		"-oIdentityFile="+key,
+		"-oUserKnownHostsFile="+key,
+		"-oProxyCommand="+proxy,
+	)
 	in, err := c.StdinPipe()
 	require.NoError(t, err)
 	defer in.Close()

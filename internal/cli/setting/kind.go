@@ -74,7 +74,8 @@ func URL(ending string) Kind {
 			return &wrong{value: "what is no URL", want: want} // it may hold a password
 		}
 		right := (u.Scheme == "http" || u.Scheme == "https") && isHost(u.Hostname()) && strings.HasSuffix(u.EscapedPath(), ending) &&
-			(u.Port() == "" && !strings.HasSuffix(u.Host, ":") || isPort(u.Port(), 1)) && u.User == nil &&
+			(u.Port() == "" && !strings.HasSuffix(u.Host, ":") || isPort(u.Port(), 1)) &&
+			u.User == nil &&
 			!strings.ContainsAny(text, "?#")
 		if !right {
 			return &wrong{value: u.Redacted(), want: want}

@@ -18,7 +18,12 @@ func (u Usage) Unwrap() error { return u.Err }
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usage{
-			fmt.Errorf("%s: there is no %q; %s --help lists the commands", cmd.CommandPath(), args[0], cmd.CommandPath()),
+			fmt.Errorf(
+				"%s: there is no %q; %s --help lists the commands",
+				cmd.CommandPath(),
+				args[0],
+				cmd.CommandPath(),
+			),
 		}
 	}
 	return nil

@@ -71,7 +71,15 @@ Exit codes:
 	f := c.Flags()
 	at.Flags(f)
 	setting.Text(f, &name, "name", "", setting.Object, "`NAME` of the Secret (required)")
-	setting.Duration(f, &every, "every", 0, time.Second, 30*24*time.Hour, "look at the files at this `INTERVAL`; 0: once")
+	setting.Duration(
+		f,
+		&every,
+		"every",
+		0,
+		time.Second,
+		30*24*time.Hour,
+		"look at the files at this `INTERVAL`; 0: once",
+	)
 	setting.Bool(f, &forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
 	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
 	setting.Text(f, &format, "log-format", "text", logger.Format, "json or text")

@@ -68,7 +68,17 @@ func (s *Server) detail(k kind, make show) (whole, live http.HandlerFunc) {
 				out.send("page", text)
 			}
 			pause := max(leastPause, share*time.Since(began))
-			if object, out.err = s.next(r.Context(), to, object, stale, pause, out); errors.Is(out.err, context.Canceled) {
+			if object, out.err = s.next(
+				r.Context(),
+				to,
+				object,
+				stale,
+				pause,
+				out,
+			); errors.Is(
+				out.err,
+				context.Canceled,
+			) {
 				return
 			}
 		}

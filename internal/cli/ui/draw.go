@@ -49,8 +49,14 @@ func draw(r ref, g *graph.Graph, status []v1alpha1.StepStatus) drawing {
 		rows[column[i]]++
 		c := counted[s.Name]
 		d.Boxes = append(d.Boxes, box{
-			X: x + 2, Y: y + 2, Name: string(s.Name), Label: short(string(s.Name), mostLabel), Counts: c, Of: times(s), Look: lookOfCounts(c),
-			Link: linkTo(r) + "?step=" + string(s.Name) + "#one",
+			X:      x + 2,
+			Y:      y + 2,
+			Name:   string(s.Name),
+			Label:  short(string(s.Name), mostLabel),
+			Counts: c,
+			Of:     times(s),
+			Look:   lookOfCounts(c),
+			Link:   linkTo(r) + "?step=" + string(s.Name) + "#one",
 		})
 		d.Width, d.Height = max(d.Width, x+boxWidth+4), max(d.Height, y+boxHeight+4)
 	}
@@ -58,7 +64,10 @@ func draw(r ref, g *graph.Graph, status []v1alpha1.StepStatus) drawing {
 		for _, k := range s.Needs {
 			from, to := d.Boxes[k], d.Boxes[i]
 			x1, y1, x2, y2 := from.X+boxWidth, from.Y+boxHeight/2, to.X, to.Y+boxHeight/2
-			d.Lines = append(d.Lines, fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2))
+			d.Lines = append(
+				d.Lines,
+				fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+gapX/2, y1, x2-gapX/2, y2, x2, y2),
+			)
 		}
 	}
 	return d

@@ -86,7 +86,12 @@ func drawNodes(
 		d.Width, d.Height = max(d.Width, s.X+spotWidth+2), max(d.Height, s.Y+spotHeight+2)
 	}
 	for _, l := range lines {
-		e := edge{From: l.Parent, To: strings.Trim(fmt.Sprint(l.Children), "[]"), Near: d.Spots[l.Parent].Current, Weak: true}
+		e := edge{
+			From: l.Parent,
+			To:   strings.Trim(fmt.Sprint(l.Children), "[]"),
+			Near: d.Spots[l.Parent].Current,
+			Weak: true,
+		}
 		for _, c := range l.Children {
 			e.Near = e.Near || d.Spots[c].Current
 			e.Weak = e.Weak && slices.Contains(nodes[c].Ended, l.Parent)

@@ -16,8 +16,8 @@ import (
 //
 //   - name this server, by its address or localhost (a name that was rebound to loopback is another Host);
 //   - come from a page of this server, as far as the browser says where it comes from;
-//   - lie below a path that nobody else knows, with the cookie of that path. Cookies are the same for all ports of a host: another
-//     server on this machine gets those of path /, but not those of a path that it cannot name.
+//   - lie below a path that nobody else knows, with the cookie of that path. Cookies are the same for all ports of a
+//     host: another server on this machine gets those of path /, but not those of a path that it cannot name.
 //
 // The cookie is given once, to the first who shows the token in the address that was printed.
 type guard struct {

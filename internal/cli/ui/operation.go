@@ -51,8 +51,12 @@ func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int
 	case !ended:
 		all = append(
 			all,
-			make("suspend", "Suspend", "Its jobs are removed from HTCondor, those that run included. What has ended stays.",
-				`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"suspend":true}}'`),
+			make(
+				"suspend",
+				"Suspend",
+				"Its jobs are removed from HTCondor, those that run included. What has ended stays.",
+				`kubectl patch %s %s -n %s --type=merge -p '{"spec":{"suspend":true}}'`,
+			),
 		)
 	default:
 		if failed > 0 && r.Kind == jobs {
@@ -61,7 +65,10 @@ func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int
 				make(
 					"rerun-failed",
 					"Rerun failed",
-					fmt.Sprintf("%s again, as the next attempt. The others stay as they are.", number(failed, "failed job")),
+					fmt.Sprintf(
+						"%s again, as the next attempt. The others stay as they are.",
+						number(failed, "failed job"),
+					),
 					`kubectl annotate --overwrite %s %s -n %s htc.cern.ch/rerun=$(date +%%s) htc.cern.ch/rerun-procs=failed`,
 				),
 			)
@@ -99,7 +106,9 @@ func patch(action, version string, now time.Time) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("there is no action %q", action)
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": version, "annotations": annotations}})
+	return json.Marshal(
+		map[string]any{"metadata": map[string]any{"resourceVersion": version, "annotations": annotations}},
+	)
 }
 
 // manager is who changes fields.
@@ -108,7 +117,13 @@ const manager = "htcd-ui"
 func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	to := ref{kind(r.PostFormValue("kind")), r.PostFormValue("namespace"), r.PostFormValue("name")}
-	err := s.act(r.Context(), to, r.PostFormValue("action"), types.UID(r.PostFormValue("uid")), r.PostFormValue("version"))
+	err := s.act(
+		r.Context(),
+		to,
+		r.PostFormValue("action"),
+		types.UID(r.PostFormValue("uid")),
+		r.PostFormValue("version"),
+	)
 	if err != nil {
 		s.sorry(w, r, "It was not done", err)
 		return
@@ -160,7 +175,8 @@ func (s *Server) act(ctx context.Context, to ref, action string, uid types.UID, 
 			metav1.PatchOptions{FieldManager: manager},
 		)
 	} else {
-		_, err = s.o.Client.Workflows(to.Namespace).Patch(ctx, to.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: manager})
+		_, err = s.o.Client.Workflows(to.Namespace).
+			Patch(ctx, to.Name, types.MergePatchType, change, metav1.PatchOptions{FieldManager: manager})
 	}
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("it has changed since it was shown; look at it again: %w", err)

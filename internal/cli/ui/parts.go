@@ -32,13 +32,24 @@ type told struct {
 
 // goodWhenFalse are the types whose True is bad news.
 var goodWhenFalse = []string{
-	v1alpha1.ConditionFailed, v1alpha1.ConditionHeld, v1alpha1.ConditionStalled, v1alpha1.ConditionRerunRefused, v1alpha1.ConditionCancelRefused, v1alpha1.PoolSlowed,
+	v1alpha1.ConditionFailed,
+	v1alpha1.ConditionHeld,
+	v1alpha1.ConditionStalled,
+	v1alpha1.ConditionRerunRefused,
+	v1alpha1.ConditionCancelRefused,
+	v1alpha1.PoolSlowed,
 }
 
 // neutral are the types that are neither: False says only that it has not come to that yet.
 var neutral = []string{
-	v1alpha1.ConditionComplete, v1alpha1.ConditionSubmitted, v1alpha1.ConditionOutputFetched, v1alpha1.ConditionOutputsPushed, v1alpha1.ConditionReconciling,
-	v1alpha1.ConditionSuspended, v1alpha1.ConditionLogsPod, v1alpha1.PoolDefault,
+	v1alpha1.ConditionComplete,
+	v1alpha1.ConditionSubmitted,
+	v1alpha1.ConditionOutputFetched,
+	v1alpha1.ConditionOutputsPushed,
+	v1alpha1.ConditionReconciling,
+	v1alpha1.ConditionSuspended,
+	v1alpha1.ConditionLogsPod,
+	v1alpha1.PoolDefault,
 }
 
 func tell(conditions []metav1.Condition) (all []told) {
@@ -166,7 +177,13 @@ const mostCells = 10_000
 
 // urgency lists the states, first those that most need to be seen.
 var urgency = []aggregate.NodeState{
-	aggregate.NodeFailed, aggregate.NodeHeld, aggregate.NodeRunning, aggregate.NodeIdle, aggregate.NodeWaiting, aggregate.NodeFutile, aggregate.NodeDone,
+	aggregate.NodeFailed,
+	aggregate.NodeHeld,
+	aggregate.NodeRunning,
+	aggregate.NodeIdle,
+	aggregate.NodeWaiting,
+	aggregate.NodeFutile,
+	aggregate.NodeDone,
 }
 
 // worst returns the state of two nodes that most needs to be seen.

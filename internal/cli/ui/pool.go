@@ -149,6 +149,12 @@ func factsOfPool(p *v1alpha1.HTCPool) []fact {
 		namespaces = metav1.FormatLabelSelector(spec.NamespaceSelector)
 	}
 	return facts(
-		append(all, fact{"Schedds", schedds}, fact{"Collector", spec.Collector}, fact{"For namespaces with", namespaces},
-			fact{"Images", strings.Join(spec.Images, ", ")}, fact{"Placement", string(spec.Placement)})...)
+		append(
+			all,
+			fact{"Schedds", schedds},
+			fact{"Collector", spec.Collector},
+			fact{"For namespaces with", namespaces},
+			fact{"Images", strings.Join(spec.Images, ", ")},
+			fact{"Placement", string(spec.Placement)},
+		)...)
 }

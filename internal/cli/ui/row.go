@@ -42,7 +42,11 @@ func rowOf(v version) row {
 		r.Phase, r.Created = string(o.Spec.State), o.CreationTimestamp.Time
 		r.Counts = counts{Idle: int(s.Idle), Running: int(s.Running), Held: int(s.Held)}
 		r.Of = openOf(o)
-		if c := meta.FindStatusCondition(s.Conditions, v1alpha1.PoolAccepting); c != nil && c.Reason != v1alpha1.PoolAccepting {
+		if c := meta.FindStatusCondition(
+			s.Conditions,
+			v1alpha1.PoolAccepting,
+		); c != nil &&
+			c.Reason != v1alpha1.PoolAccepting {
 			r.Note = note(c.Reason, c.Message)
 		}
 	}

@@ -32,7 +32,8 @@ type Options struct {
 	// Table returns what is in a key of a ConfigMap.
 	Table func(ctx context.Context, namespace string, of v1alpha1.KeyRef) ([]byte, error)
 	// Output asks output.htc.cern.ch. Its errors are in words for people.
-	Output func(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response, error)
+	Output func(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response,
+		error)
 }
 
 // Server shows the page.
@@ -132,9 +133,10 @@ func moment(t time.Time) string {
 type page struct {
 	base
 	Title, Server string
-	Live          string // where its main part is sent again when it has changed; empty: it is not, or its script does that itself
-	Tabs          []tab
-	main          templ.Component
+	// where its main part is sent again when it has changed; empty: it is not, or its script does that itself
+	Live string
+	Tabs []tab
+	main templ.Component
 }
 
 // base is before the path of each link: a part of it is the secret by which the browser is known.

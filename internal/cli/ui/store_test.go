@@ -68,7 +68,10 @@ func TestItIsKnownThatTheApiserverIsAway(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/apis", Err: errors.New("connect: connection refused")}
 	s.troubled(
 		"htcjobs of namespace ns",
-		why(jobs, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), "", nil)),
+		why(
+			jobs,
+			apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), "", nil),
+		),
 	)
 	require.Empty(t, s.stale(), "it has answered")
 	_, more := s.get(ref{})

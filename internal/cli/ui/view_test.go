@@ -36,7 +36,11 @@ func TestALogIsPassedOnByWholeCharacters(t *testing.T) {
 	in := "a€😀\x1b[0m\xf0\x9f" + strings.Repeat("é", 40_000) + "\xe2"
 	for name, from := range map[string]io.Reader{"byte by byte": iotest.OneByteReader(strings.NewReader(in)), "at once": strings.NewReader(in), "with the end": iotest.DataErrReader(strings.NewReader(in))} {
 		var out bytes.Buffer
-		require.NoError(t, showText(from, func(text string) error { _, err := out.WriteString(text); return err }), name)
+		require.NoError(
+			t,
+			showText(from, func(text string) error { _, err := out.WriteString(text); return err }),
+			name,
+		)
 		require.True(t, "a€😀␛[0m��"+strings.Repeat("é", 40_000)+"�" == out.String(), name)
 	}
 	broken := errors.New("broken")
@@ -93,12 +97,20 @@ func hostileWorkflow() *v1alpha1.HTCWorkflow {
 		Finally:   &v1alpha1.StepWork{Name: "report"},
 	}
 	w.Status = v1alpha1.HTCWorkflowStatus{
-		Phase: v1alpha1.PhaseRunning, Reason: hostile, Attempt: 1, Schedd: hostile, JobID: []string{hostile}, Nodes: v1alpha1.NodeCounts{Total: 10, Done: 3, Failed: 1, Futile: 1},
+		Phase:   v1alpha1.PhaseRunning,
+		Reason:  hostile,
+		Attempt: 1,
+		Schedd:  hostile,
+		JobID:   []string{hostile},
+		Nodes:   v1alpha1.NodeCounts{Total: 10, Done: 3, Failed: 1, Futile: 1},
 		Sequences: v1alpha1.SequenceCounts{
 			Total: 4,
-		}, Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
-		Steps:   []v1alpha1.StepStatus{{Name: "fit", NodeCounts: v1alpha1.NodeCounts{Total: 4, Done: 1, Failed: 1}}},
-		Metrics: []v1alpha1.MetricStatus{{Step: "fit", Metric: hostile, Count: 3, Mean: 2, Variance: 4, Min: 0, Max: 10}},
+		},
+		Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
+		Steps:      []v1alpha1.StepStatus{{Name: "fit", NodeCounts: v1alpha1.NodeCounts{Total: 4, Done: 1, Failed: 1}}},
+		Metrics: []v1alpha1.MetricStatus{
+			{Step: "fit", Metric: hostile, Count: 3, Mean: 2, Variance: 4, Min: 0, Max: 10},
+		},
 	}
 	return w
 }
@@ -116,7 +128,9 @@ func hostilePool() *v1alpha1.HTCPool {
 		Running:    20,
 		Held:       25,
 		Namespaces: []v1alpha1.PoolNamespace{{Name: hostile, Open: 40, Waiting: 2}},
-		Conditions: []metav1.Condition{{Type: v1alpha1.PoolAccepting, Reason: hostile, Message: hostile, Status: "False"}},
+		Conditions: []metav1.Condition{
+			{Type: v1alpha1.PoolAccepting, Reason: hostile, Message: hostile, Status: "False"},
+		},
 	}
 	return p
 }
@@ -134,7 +148,12 @@ func TestMarkupIsShownAsText(t *testing.T) {
 		Output:  true,
 	}
 	f := jobFacts{
-		job: job, attempt: 1, procs: []aggregate.Proc{proc}, failed: []aggregate.Proc{proc}, one: &proc, sorry: []string{hostile},
+		job:     job,
+		attempt: 1,
+		procs:   []aggregate.Proc{proc},
+		failed:  []aggregate.Proc{proc},
+		one:     &proc,
+		sorry:   []string{hostile},
 		attempts: []aggregate.Attempt{
 			{Attempt: 1, Cluster: 1, Schedd: hostile, Reason: hostile, Message: hostile, Jobs: 3, Failed: 1},
 		},
@@ -201,7 +220,14 @@ func TestAGridHasALetterForEachJob(t *testing.T) {
 func TestATimeLineHasNoSpanOfLessThanNoTime(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(1_000_000+s), 0) }
 	line := timelineOf(
-		aggregate.Attempt{Attempt: 1, Created: at(0), Submitted: at(10), Started: at(5), Finished: at(110), Ended: at(112)},
+		aggregate.Attempt{
+			Attempt:   1,
+			Created:   at(0),
+			Submitted: at(10),
+			Started:   at(5),
+			Finished:  at(110),
+			Ended:     at(112),
+		},
 		at(500),
 	)
 	require.Equal(t, "being sent for 10s, running for 100s", line.Words(), "the clock of the execute node is behind")
@@ -265,7 +291,8 @@ func TestBadNewsComesFirst(t *testing.T) {
 	require.Equal(t, []string{"Matchable", "Held", "BackendReachable"}, []string{all[0].Type, all[1].Type, all[2].Type})
 	require.Equal(t, "not known", all[2].Word)
 	require.False(t, all[3].Bad || all[4].Bad)
-	for _, kind := range []string{v1alpha1.ConditionRerunRefused, v1alpha1.ConditionCancelRefused, v1alpha1.PoolSlowed} {
+	for _, kind := range []string{v1alpha1.ConditionRerunRefused, v1alpha1.ConditionCancelRefused,
+		v1alpha1.PoolSlowed} {
 		require.True(t, tell([]metav1.Condition{{Type: kind, Status: "True"}})[0].Bad, kind)
 	}
 }
@@ -379,7 +406,8 @@ func TestSequencesAreRowsOfTheirSteps(t *testing.T) {
 func TestAPlotStaysInItsBounds(t *testing.T) {
 	m := metricOf(v1alpha1.MetricStatus{Min: 0, Max: 10, Mean: 2, Variance: 9})
 	require.Equal(t, []float64{20, 0, 50}, []float64{m.Mid, m.From, m.Width})
-	for _, odd := range []v1alpha1.MetricStatus{{Min: 3, Max: 3, Mean: 3}, {Min: math.Inf(-1), Max: math.Inf(1), Mean: math.NaN()}, {Min: -math.MaxFloat64, Max: math.MaxFloat64}} {
+	for _, odd := range []v1alpha1.MetricStatus{{Min: 3, Max: 3, Mean: 3},
+		{Min: math.Inf(-1), Max: math.Inf(1), Mean: math.NaN()}, {Min: -math.MaxFloat64, Max: math.MaxFloat64}} {
 		require.Equal(t, 50.0, metricOf(odd).Mid)
 	}
 }

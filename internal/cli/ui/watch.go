@@ -44,7 +44,11 @@ func watch(ctx context.Context, client *v1alpha1.Client, namespaces []string, s 
 		return err
 	}
 	for _, namespace := range namespaces {
-		if err := add(jobs, namespace, func(asked func(error)) cache.SharedIndexInformer { return client.NewInformer(namespace, 0, asked, nil) }); err != nil {
+		if err := add(
+			jobs,
+			namespace,
+			func(asked func(error)) cache.SharedIndexInformer { return client.NewInformer(namespace, 0, asked, nil) },
+		); err != nil {
 			return err
 		}
 		if err := add(workflows, namespace, func(asked func(error)) cache.SharedIndexInformer {
@@ -53,7 +57,11 @@ func watch(ctx context.Context, client *v1alpha1.Client, namespaces []string, s 
 			return err
 		}
 	}
-	if err := add(pools, "", func(asked func(error)) cache.SharedIndexInformer { return client.NewPoolInformer(0, asked) }); err != nil {
+	if err := add(
+		pools,
+		"",
+		func(asked func(error)) cache.SharedIndexInformer { return client.NewPoolInformer(0, asked) },
+	); err != nil {
 		return err
 	}
 	look, done := context.WithTimeout(ctx, firstLook)

@@ -149,9 +149,16 @@ func (f *workflowFacts) take(n aggregate.Node) {
 func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	w, s := f.flow, f.flow.Status
 	v := workflowView{
-		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, s.Message), Counts: countsOfNodes(s.Nodes), Facts: factsOfWorkflow(w),
+		ref:        r,
+		Phase:      phase(s.Phase),
+		Note:       note(s.Reason, s.Message),
+		Counts:     countsOfNodes(s.Nodes),
+		Facts:      factsOfWorkflow(w),
 		Operations: operationsOf(r, w, w.Spec.Suspend, endedWorkflow(w), int(s.Nodes.Failed)),
-		Conditions: tell(s.Conditions), Events: happened(f.events), Step: f.step, Sorry: f.sorry,
+		Conditions: tell(s.Conditions),
+		Events:     happened(f.events),
+		Step:       f.step,
+		Sorry:      f.sorry,
 	}
 	v.Look = lookOfPhase(v.Phase)
 	v.Sequences = sequencesOf(s.Sequences)
@@ -230,7 +237,8 @@ func factsOfWorkflow(w *v1alpha1.HTCWorkflow) []fact {
 	)
 }
 
-// gridOfSequences has a row for each sequence, with a cell for each step that runs in it. A graph that lists its nodes has none.
+// gridOfSequences has a row for each sequence, with a cell for each step that runs in it. A graph that lists its nodes
+// has none.
 func gridOfSequences(r ref, g *graph.Graph, f workflowFacts, total int) grid {
 	link := linkTo(r) + "?attempt=" + strconv.Itoa(f.attempt)
 	gr := grid{From: f.from, Total: total, Link: link + "&from=" + strconv.Itoa(f.from)}
@@ -297,8 +305,17 @@ func logOfNode(r ref, attempt int, n aggregate.Node, stream string) string {
 
 func failureOfNode(r ref, g *graph.Graph, attempt int, n aggregate.Node) failure {
 	x := failure{
-		Who: nameOfNode(g, n), How: how(n.ExitCode, n.Signal, n.Reason), Message: n.Message, Stderr: n.Stderr,
-		Link: fmt.Sprintf("%s?attempt=%d&%s", linkTo(r), attempt, whichNode(n)), Log: logOfNode(r, attempt, n, "stdout"),
+		Who:     nameOfNode(g, n),
+		How:     how(n.ExitCode, n.Signal, n.Reason),
+		Message: n.Message,
+		Stderr:  n.Stderr,
+		Link: fmt.Sprintf(
+			"%s?attempt=%d&%s",
+			linkTo(r),
+			attempt,
+			whichNode(n),
+		),
+		Log: logOfNode(r, attempt, n, "stdout"),
 	}
 	if x.Message == x.How {
 		x.Message = ""

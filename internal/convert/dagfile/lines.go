@@ -70,8 +70,10 @@ func continued(at Place, s string, raw []string, i int) (string, int, error) {
 			return b.String(), i, nil
 		}
 		if before != "" && before == strings.TrimRight(before, " \t") {
-			return "", 0, &Error{at,
-				`there is no blank before the \ at the end of a line, and DAGMan 23 and 25 read that differently: write one`}
+			return "", 0, &Error{
+				at,
+				`there is no blank before the \ at the end of a line, and DAGMan 23 and 25 read that differently: write one`,
+			}
 		}
 		for {
 			if i++; i == len(raw) {

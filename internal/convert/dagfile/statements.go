@@ -106,7 +106,12 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 	case "VARS":
 		return r.vars(nodes, w)
 	case "SCRIPT":
-		if run.Words = strings.FieldsFunc(w.rest, func(r rune) bool { return strings.ContainsRune(blanks, r) }); len(run.Words) == 0 {
+		if run.Words = strings.FieldsFunc(
+			w.rest,
+			func(r rune) bool { return strings.ContainsRune(blanks, r) },
+		); len(
+			run.Words,
+		) == 0 {
 			return w.errorf("the script is missing")
 		}
 		allowed, w.rest = "", ""

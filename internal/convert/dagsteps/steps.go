@@ -72,7 +72,11 @@ func List(d *dagfile.DAG) (*Flow, error) {
 		}
 	}
 	if n := len(f.Steps); n > maxSteps {
-		return nil, fmt.Errorf("its nodes run %d different descriptions, and an HTCWorkflow may have %d steps", n, maxSteps)
+		return nil, fmt.Errorf(
+			"its nodes run %d different descriptions, and an HTCWorkflow may have %d steps",
+			n,
+			maxSteps,
+		)
 	}
 	for i := range f.Steps {
 		f.Steps[i].Name = name(f.Steps[i].Nodes, taken)
@@ -177,8 +181,20 @@ func class(n *dagfile.Node) string {
 	if n.Abort != nil {
 		abort = [2]int{n.Abort.Code, n.Abort.Return}
 	}
-	return fmt.Sprintf("%q %q %p %d %d %d %v %q %q %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, abort,
-		n.Priority, n.Category, vars, words(n.Pre), words(n.Post))
+	return fmt.Sprintf(
+		"%q %q %p %d %d %d %v %q %q %q %q",
+		n.Submit,
+		n.Dir,
+		n.Description,
+		n.Retries,
+		n.UnlessExit,
+		abort,
+		n.Priority,
+		n.Category,
+		vars,
+		words(n.Pre),
+		words(n.Post),
+	)
 }
 
 func words(s *dagfile.Script) []string {

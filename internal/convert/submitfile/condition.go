@@ -46,8 +46,10 @@ func (r *reader) condition(text string) (is bool, err error) {
 		return true, err
 	case "elif", "else":
 		if top < 0 {
-			return true, fmt.Errorf("%s without an if before it; a queue statement ends the conditional in which it stands",
-				word)
+			return true, fmt.Errorf(
+				"%s without an if before it; a queue statement ends the conditional in which it stands",
+				word,
+			)
 		}
 		b := &r.ifs[top]
 		if b.last {
@@ -62,7 +64,9 @@ func (r *reader) condition(text string) (is bool, err error) {
 		return true, err
 	case "endif":
 		if top < 0 {
-			return true, errors.New("endif without an if before it; a queue statement ends the conditional in which it stands")
+			return true, errors.New(
+				"endif without an if before it; a queue statement ends the conditional in which it stands",
+			)
 		}
 		r.ifs = r.ifs[:top]
 		return true, nil

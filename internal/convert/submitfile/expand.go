@@ -12,8 +12,9 @@ import (
 type Expansion struct {
 	Statements []*Statement
 	Clusters   []Cluster
-	Problems   []Problem // why condor_submit would not take it, or cannot be followed; then there are no jobs after that
-	Warnings   []Problem
+	// why condor_submit would not take it, or cannot be followed; then there are no jobs after that
+	Problems []Problem
+	Warnings []Problem
 }
 
 // reader is a walk through a file.
@@ -200,7 +201,10 @@ func (r *reader) set(name, value string) error {
 		r.statement.Kind, r.statement.Name = Attribute, name[3:]
 	}
 	if !isName(r.statement.Name) {
-		return fmt.Errorf("%q cannot be the name of a command, a macro or an attribute: it has letters, digits and _", name)
+		return fmt.Errorf(
+			"%q cannot be the name of a command, a macro or an attribute: it has letters, digits and _",
+			name,
+		)
 	}
 	if value, err = expand.selves(key, value); err != nil {
 		return err
@@ -247,7 +251,10 @@ func (r *reader) include(options []string, path string) error {
 	command, piped := strings.CutSuffix(path, "|")
 	switch {
 	case len(options) > 1:
-		return fmt.Errorf("include %s keeps what a command printed: include its file instead", strings.Join(options, " "))
+		return fmt.Errorf(
+			"include %s keeps what a command printed: include its file instead",
+			strings.Join(options, " "),
+		)
 	case piped, len(options) == 1 && (options[0] == "command" || options[0] == "output"):
 		text, err = r.run(trim(command))
 	case len(options) == 1:

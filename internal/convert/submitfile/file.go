@@ -38,8 +38,12 @@ func Parse(name string, text []byte) (*File, error) {
 		return nil, fmt.Errorf("%s, line 1: found UTF-16: save the file as UTF-8", name)
 	}
 	if at := bytes.IndexByte(text, 0); at >= 0 {
-		return nil, fmt.Errorf("%s, line %d: found a NUL character: is it a submit file?", name, 1+bytes.Count(text[:at],
-			[]byte("\n")))
+		return nil, fmt.Errorf(
+			"%s, line %d: found a NUL character: is it a submit file?",
+			name,
+			1+bytes.Count(text[:at],
+				[]byte("\n")),
+		)
 	}
 	number := 0
 	for l := range bytes.Lines(text) {
@@ -47,10 +51,19 @@ func Parse(name string, text []byte) (*File, error) {
 		comment := bytes.HasPrefix(bytes.TrimSpace(l), []byte("#"))
 		switch {
 		case len(l) > maxLine:
-			return nil, fmt.Errorf("%s, line %d: expected at most %d KiB in a line, found %d bytes", name, number, maxLine>>10,
-				len(l))
+			return nil, fmt.Errorf(
+				"%s, line %d: expected at most %d KiB in a line, found %d bytes",
+				name,
+				number,
+				maxLine>>10,
+				len(l),
+			)
 		case !comment && !utf8.Valid(l):
-			return nil, fmt.Errorf("%s, line %d: found characters that are not UTF-8: save the file as UTF-8", name, number)
+			return nil, fmt.Errorf(
+				"%s, line %d: found characters that are not UTF-8: save the file as UTF-8",
+				name,
+				number,
+			)
 		case !comment && bytes.ContainsFunc(l, isControl):
 			return nil, fmt.Errorf("%s, line %d: found a control character: is it a submit file?", name, number)
 		}

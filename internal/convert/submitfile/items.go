@@ -46,7 +46,11 @@ func (r *reader) queue(f *File, i int, arguments string) (used int, err error) {
 		r.fill(jobs, q, items, rows)
 		jobs.byItem = map[string]*Statement{}
 		for _, name := range q.names {
-			jobs.byItem[strings.ToLower(name)] = &Statement{Position: statement.Position, Text: statement.Text, Name: name}
+			jobs.byItem[strings.ToLower(name)] = &Statement{
+				Position: statement.Position,
+				Text:     statement.Text,
+				Name:     name,
+			}
 		}
 	}
 	if r.enqueue(jobs); len(r.out.Clusters) > 1 || len(r.out.Clusters[0].Queues) > 1 {
@@ -98,7 +102,9 @@ func (r *reader) items(f *File, i int, q request) (items []string, rows []Positi
 	if q.inline {
 		for used = 1; ; used++ {
 			if i+used >= len(f.lines) {
-				return nil, nil, 0, errors.New("expected a line that begins with ) after the list, found the end of the file")
+				return nil, nil, 0, errors.New(
+					"expected a line that begins with ) after the list, found the end of the file",
+				)
 			}
 			l := f.lines[i+used]
 			if strings.HasPrefix(l.text, "#") {
@@ -186,8 +192,13 @@ func (r *reader) fill(jobs *Jobs, q request, items []string, rows []Position) {
 		row := columns(item, len(q.names))
 		switch missing := q.names[len(row):]; {
 		case item == "" && len(missing) > 0:
-			r.warn(at, "an empty line is a job, whose %s is empty; %s as in the row before", q.names[0], strings.Join(missing,
-				" and "))
+			r.warn(
+				at,
+				"an empty line is a job, whose %s is empty; %s as in the row before",
+				q.names[0],
+				strings.Join(missing,
+					" and "),
+			)
 		case item == "":
 			r.warn(at, "an empty line is a job, whose %s is empty", q.names[0])
 		case len(missing) > 0:

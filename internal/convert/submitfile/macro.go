@@ -122,8 +122,17 @@ type macro struct {
 
 // functions are those of condor_submit, besides $F with letters for the parts of a path.
 var functions = map[string]bool{
-	"ENV": true, "RANDOM_CHOICE": true, "RANDOM_INTEGER": true, "CHOICE": true, "SUBSTR": true, "INT": true, "REAL": true,
-	"STRING": true, "EVAL": true, "BASENAME": true, "DIRNAME": true,
+	"ENV":            true,
+	"RANDOM_CHOICE":  true,
+	"RANDOM_INTEGER": true,
+	"CHOICE":         true,
+	"SUBSTR":         true,
+	"INT":            true,
+	"REAL":           true,
+	"STRING":         true,
+	"EVAL":           true,
+	"BASENAME":       true,
+	"DIRNAME":        true,
 }
 
 func isFilename(function string) bool {

@@ -99,8 +99,10 @@ func unescape(value string) (string, error) {
 	for i := 0; i < len(value); i++ {
 		switch {
 		case value[i] == '"':
-			return "", fmt.Errorf(`found a double quote in the old syntax at %q: write \", or the whole in double quotes`,
-				value[i:])
+			return "", fmt.Errorf(
+				`found a double quote in the old syntax at %q: write \", or the whole in double quotes`,
+				value[i:],
+			)
 		case strings.HasPrefix(value[i:], `\"`):
 			b.WriteByte('"')
 			i++

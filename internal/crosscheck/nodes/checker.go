@@ -53,7 +53,8 @@ type Checker struct {
 
 	mu       sync.Mutex
 	compared map[backend.Target]map[key]bool // DAGs, up to the gate's mark, all ads of whose nodes could be read
-	missed   map[key]time.Time               // when an ended DAG was first compared and had nodes of which no job was ever seen
+	// when an ended DAG was first compared and had nodes of which no job was ever seen
+	missed map[key]time.Time
 }
 
 // Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with

@@ -419,7 +419,13 @@ func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
 	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
 	require.NoError(
 		t,
-		scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId == 92", Reason: "removed because OtherJobRemoveRequirements fired"})),
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.Remove{Where: "ClusterId == 92", Reason: "removed because OtherJobRemoveRequirements fired"},
+			),
+		),
 	)
 	w.crosscheck()
 	require.Equal(t, crosscheck.StopDeadline, w.nodes("u1")[0].Reason)
@@ -451,13 +457,27 @@ func TestANodeWhoseEndTheScheddForgotEndedAsDAGManSays(t *testing.T) {
 				w.write(func(tx *ledger.Tx) error {
 					n, err := tx.Node("u1", 1, 0)
 					require.NoError(t, err)
-					n, _ = callback(n, 92, notify.Callback{Retcode: *tt.callback, Node: &notify.Node{Exit: *tt.callback}}, w.clock)
+					n, _ = callback(
+						n,
+						92,
+						notify.Callback{Retcode: *tt.callback, Node: &notify.Node{Exit: *tt.callback}},
+						w.clock,
+					)
 					return tx.UpdateNode(n)
 				})
 			}
 			before := w.states("u1")
 			w.schedd.Edit(92, 0, func(j *condor.Job) { j.ExitBySignal, j.ExitCode = new(false), tt.exit })
-			require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: "ClusterId == 92", Reason: why})))
+			require.NoError(
+				t,
+				scheddtest.Err(
+					w.schedd.Change(
+						t.Context(),
+						schedd.Identity{},
+						schedd.Remove{Where: "ClusterId == 92", Reason: why},
+					),
+				),
+			)
 			w.crosscheck()
 			require.Equal(t, before, w.states("u1"), "as long as the end of DAGMan is not known")
 			w.ends("u1", tt.code)

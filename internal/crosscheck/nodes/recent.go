@@ -38,7 +38,8 @@ func (l *look) noteUnread(run ledger.Run) {
 //
 //  1. the queue for jobs that entered their state in the period,
 //  2. the history for jobs that have left the queue since the latest cross-check,
-//  3. the queue for unsettled nodes that neither answer showed, by name, and then the history once more for those that left it meanwhile.
+//  3. the queue for unsettled nodes that neither answer showed, by name, and then the history once more for those that
+//     left it meanwhile.
 //
 // Any other node is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
 func (c *Checker) checkRecent(
@@ -109,7 +110,13 @@ func (c *Checker) askNamed(
 	case len(clusters) > maxNamedNodes:
 		return schedd.ErrTooMany
 	}
-	if err := c.askQueue(ctx, id, []condor.Constraint{schedd.NodesNamed(clusters)}, all.hearer(true, at)); err != nil || !l.History {
+	if err := c.askQueue(
+		ctx,
+		id,
+		[]condor.Constraint{schedd.NodesNamed(clusters)},
+		all.hearer(true, at),
+	); err != nil ||
+		!l.History {
 		return err
 	}
 	since := l.since

@@ -88,7 +88,11 @@ func (w *pair) put(uid string, number int) {
 		w.job[uid][number] = w.next
 	}
 	w.schedd.Put(condor.Job{
-		Cluster: w.next, Owner: owner, Status: condor.Idle, StageInFinish: 1, Node: condor.NodeTag{UID: uid, DAG: 1, Number: number},
+		Cluster:              w.next,
+		Owner:                owner,
+		Status:               condor.Idle,
+		StageInFinish:        1,
+		Node:                 condor.NodeTag{UID: uid, DAG: 1, Number: number},
 		EnteredCurrentStatus: w.ours.clock.Add(w.skew).Unix(),
 	})
 	w.next++
@@ -106,7 +110,12 @@ func (w *pair) callback(uid string, number, code int) {
 		one.write(func(tx *ledger.Tx) error {
 			n, err := tx.Node(uid, 1, number)
 			require.NoError(w.t, err)
-			n, changed := callback(n, cluster, notify.Callback{Retcode: code, Node: &notify.Node{Exit: code}}, w.ours.clock)
+			n, changed := callback(
+				n,
+				cluster,
+				notify.Callback{Retcode: code, Node: &notify.Node{Exit: code}},
+				w.ours.clock,
+			)
 			if !changed {
 				return nil
 			}
@@ -189,7 +198,13 @@ func (w *pair) event() {
 	case 12: // somebody removes it
 		require.NoError(
 			w.t,
-			scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.OneJob(cluster, 0), Reason: "via condor_rm"})),
+			scheddtest.Err(
+				w.schedd.Change(
+					w.t.Context(),
+					schedd.Identity{},
+					schedd.Remove{Where: condor.OneJob(cluster, 0), Reason: "via condor_rm"},
+				),
+			),
 		)
 	case 13:
 		w.state(cluster, condor.Running)
@@ -204,7 +219,9 @@ func (w *pair) event() {
 		w.schedd.Edit(cluster, 0, func(j *condor.Job) { j.Unread = true })
 	case 16:
 		w.schedd.Quietly(cluster, 0, func(j *condor.Job) { j.Unread = false })
-	case 17: // DAGMan was killed before it had noted what it sent; if this job ended before any pass, the reference would see the first one alone
+	// DAGMan was killed before it had noted what it sent; if this job ended before any pass, the reference would see
+	// the first one alone
+	case 17:
 		w.put(uid, number)
 		w.pass()
 	case 18: // the DAG is being stopped
@@ -217,7 +234,19 @@ func (w *pair) event() {
 			})
 		})
 	case 19: // DAGMan ends: what it had in the queue is removed
-		require.NoError(w.t, scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.NodesConstraint(uid), Reason: "removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed"})))
+		require.NoError(
+			w.t,
+			scheddtest.Err(
+				w.schedd.Change(
+					w.t.Context(),
+					schedd.Identity{},
+					schedd.Remove{
+						Where:  condor.NodesConstraint(uid),
+						Reason: "removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed",
+					},
+				),
+			),
+		)
 		w.ended[uid] = true
 		end := w.rand.IntN(3) - 1
 		w.both(func(one *world) { one.ends(uid, end) })
@@ -232,8 +261,23 @@ func (w *pair) rows(one *world) (rows []string) {
 			if n.ExitCode != nil {
 				exit = *n.ExitCode
 			}
-			rows = append(rows, fmt.Sprintf("%s node %d job %s claimed %t status %d state %d code %d %s %q by %q, absent %d",
-				uid, n.Number, n.JobID(), n.Claimed, n.Status, n.JobStatus, exit, n.Reason, n.Message, n.Source, n.Absent))
+			rows = append(
+				rows,
+				fmt.Sprintf(
+					"%s node %d job %s claimed %t status %d state %d code %d %s %q by %q, absent %d",
+					uid,
+					n.Number,
+					n.JobID(),
+					n.Claimed,
+					n.Status,
+					n.JobStatus,
+					exit,
+					n.Reason,
+					n.Message,
+					n.Source,
+					n.Absent,
+				),
+			)
 		}
 	}
 	return rows
@@ -265,11 +309,23 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPair(t, seed)
 			scheddtest.Course{
-				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 12, Apart: 10, Event: w.event, Tick: w.tick, Pass: w.pass,
+				Schedd:  w.schedd,
+				Rand:    w.rand,
+				Skew:    &w.skew,
+				Events:  12,
+				Apart:   10,
+				Event:   w.event,
+				Tick:    w.tick,
+				Pass:    w.pass,
 				Refresh: func() { w.both(func(one *world) { require.NoError(t, one.Refresh(t.Context())) }) },
 				Restore: func(old []condor.Job) { w.schedd.Restore(slices.DeleteFunc(old, w.hasLeft)) },
 			}.Run(passes)
-			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/6, "many passes ask only for what has changed")
+			require.Greater(
+				t,
+				w.schedd.Calls(scheddtest.Changed),
+				passes/6,
+				"many passes ask only for what has changed",
+			)
 		})
 	}
 }

@@ -11,16 +11,18 @@ import (
 
 // The rules by which a node's row changes are those of crosscheck.Observation.Apply, and before them:
 //
-//  1. A node of which HTCondor shows two jobs follows the later one. That happens only if DAGMan was killed between sending a job and
-//     noting it: it then knows the later one.
+//  1. A node of which HTCondor shows two jobs follows the later one. That happens only if DAGMan was killed between
+//     sending a job and noting it: it then knows the later one.
 //  2. The cluster that a callback names holds until HTCondor shows one.
 //
 // and after them:
 //
 //  3. The exit code is the script's own, as its callback tells it, where the wrapper turned it into another.
 //  4. A node that htcd has removed has not failed: it is futile.
-//  5. Once htcd stops its DAG, a failure that a callback has told stands: after an outage HTCondor may run the job again, only to remove it.
-//  6. A job that was removed because DAGMan had run to its end had ended, as its callback has told, or DAGMan's success, or else its ad.
+//  5. Once htcd stops its DAG, a failure that a callback has told stands: after an outage HTCondor may run the job
+//     again, only to remove it.
+//  6. A job that was removed because DAGMan had run to its end had ended, as its callback has told, or DAGMan's
+//     success, or else its ad.
 //
 // Like those they are pure and idempotent, and do not depend on the order in which sources report.
 
@@ -135,7 +137,8 @@ func explains(n ledger.Node, c notify.Callback) bool {
 	if n.Status == ledger.StatusOpen {
 		return deferred(n, c)
 	}
-	return n.Status == ledger.StatusFailed && n.ExitCode != nil && (*n.ExitCode == c.Retcode || *n.ExitCode == c.Node.Exit)
+	return n.Status == ledger.StatusFailed && n.ExitCode != nil &&
+		(*n.ExitCode == c.Retcode || *n.ExitCode == c.Node.Exit)
 }
 
 // observe applies what HTCondor says.

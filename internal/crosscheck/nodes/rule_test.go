@@ -172,7 +172,9 @@ func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
 			return n
 		}
 	}
-	again := says(condor.Job{Status: condor.Running, StageInFinish: 1, JobStartDate: start.Add(30 * time.Second).Unix()})
+	again := says(
+		condor.Job{Status: condor.Running, StageInFinish: 1, JobStartDate: start.Add(30 * time.Second).Unix()},
+	)
 	queued := says(condor.Job{Status: condor.Idle, StageInFinish: 1})
 	taken := says(condor.Job{Status: condor.Removed, LastStatus: condor.Running, RemoveReason: "by DAGMan"})
 	no := false
@@ -211,7 +213,8 @@ func TestTheScriptsOwnCodeStandsWhateverIsHeardFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report, ad := says(95, tt.code, tt.exit), exits(95, tt.exit)
 			var last []ledger.Node
-			for _, order := range [][]event{{report, ad}, {ad, report}, {report, report, ad, ad}, {runs(95), ad, report, ad}} {
+			for _, order := range [][]event{{report, ad}, {ad, report}, {report, report, ad, ad},
+				{runs(95), ad, report, ad}} {
 				n := waiting(tt.deferred)
 				for _, e := range order {
 					n = e.do(n, start)

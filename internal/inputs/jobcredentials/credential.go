@@ -87,8 +87,16 @@ func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string,
 		return nil, err
 	}
 	if block, _ := pem.Decode(content); c.Kind == X509Proxy && block == nil || len(content) == 0 {
-		return nil, &jobsecrets.Unusable{Reason: ReasonUnusable,
-			Message: fmt.Sprintf("the credential %s: the key %s of the Secret %s holds no %s", c.Name, c.Key, c.Secret, c.Kind)}
+		return nil, &jobsecrets.Unusable{
+			Reason: ReasonUnusable,
+			Message: fmt.Sprintf(
+				"the credential %s: the key %s of the Secret %s holds no %s",
+				c.Name,
+				c.Key,
+				c.Secret,
+				c.Kind,
+			),
+		}
 	}
 	if c.Kind == Registry {
 		one, found := login(content, c.Registry)

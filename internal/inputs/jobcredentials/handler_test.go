@@ -160,7 +160,14 @@ func TestTheMoreJobsTheLessOftenTheyAsk(t *testing.T) {
 			now = now.Add(period)
 		}
 		interval = p.next(now)
-		require.InDelta(t, max(30, float64(jobs)/1000), interval.Seconds(), max(30, float64(jobs)/1000)/5, "%d jobs", jobs)
+		require.InDelta(
+			t,
+			max(30, float64(jobs)/1000),
+			interval.Seconds(),
+			max(30, float64(jobs)/1000)/5,
+			"%d jobs",
+			jobs,
+		)
 	}
 	// After a pause of htcd's the old number says nothing.
 	p := pace{began: time.Unix(0, 0), asked: 1_000_000, interval: time.Minute}

@@ -27,7 +27,10 @@ func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	var changed []string
 	watch := &Watch{
-		Secrets: w, Served: true, Now: func() time.Time { return now }, Changed: func(key string) { changed = append(changed, key) },
+		Secrets: w,
+		Served:  true,
+		Now:     func() time.Time { return now },
+		Changed: func(key string) { changed = append(changed, key) },
 		Holders: func() []Holder { return []Holder{{"physics/fit", "uid-fit", "physics", w.run.Credentials}} },
 	}
 	look := func(reason, says string, news bool) {

@@ -33,7 +33,11 @@ func (s *Store) Append(ctx context.Context, namespace, name string, offset int64
 		defer at.mu.Unlock()
 		p.busy = false
 	}()
-	f, err := os.OpenFile(filepath.Join(at.dir, p.name), os.O_RDWR|os.O_APPEND, 0o600) // #nosec G304 -- of checked names
+	f, err := os.OpenFile(
+		filepath.Join(at.dir, p.name),
+		os.O_RDWR|os.O_APPEND,
+		0o600,
+	) // #nosec G304 -- of checked names
 	if err != nil {
 		return u, err
 	}
@@ -120,7 +124,9 @@ func (s *Store) write(ctx context.Context, namespace string, p *part, f *os.File
 			p.summed += int64(n)
 			switch {
 			case more:
-				return apierrors.NewBadRequest(fmt.Sprintf("the body goes on after the %d bytes that the upload has", p.size))
+				return apierrors.NewBadRequest(
+					fmt.Sprintf("the body goes on after the %d bytes that the upload has", p.size),
+				)
 			case errors.Is(err, io.EOF):
 				return nil
 			case err != nil:

@@ -180,7 +180,13 @@ func list(dir string) ([]Upload, error) {
 		if err != nil {
 			return nil, err
 		}
-		u := Upload{Name: Prefix + entry.Name(), Size: info.Size(), Offset: info.Size(), Whole: true, Changed: info.ModTime()}
+		u := Upload{
+			Name:    Prefix + entry.Name(),
+			Size:    info.Size(),
+			Offset:  info.Size(),
+			Whole:   true,
+			Changed: info.ModTime(),
+		}
 		if m := partRE.FindStringSubmatch(entry.Name()); m != nil {
 			u.Name, u.Whole = Prefix+m[1], false
 			u.Size, _ = strconv.ParseInt(m[2], 10, 64) // 18 digits
@@ -232,7 +238,12 @@ func (s *Store) Begin(namespace, name string, size int64) (Upload, error) {
 	case err != nil:
 		return u, err
 	case u.Size != size:
-		return u, invalid("upload %s has %d bytes, and not %d: one of the two was not counted right", name, u.Size, size)
+		return u, invalid(
+			"upload %s has %d bytes, and not %d: one of the two was not counted right",
+			name,
+			u.Size,
+			size,
+		)
 	}
 	u.Changed = s.Now()
 	return u, os.Chtimes(at.path(digest), time.Time{}, u.Changed)

@@ -34,9 +34,15 @@ func store(t *testing.T) (*Store, *clock) {
 		return output.Room{Bytes: 1 << 40, Files: 1 << 30}, output.Room{Bytes: 1 << 40, Files: 1 << 30}, nil
 	}
 	return &Store{
-		Root: filepath.Join(t.TempDir(), "uploads"), Now: now, Quota: output.Room{Bytes: 1 << 20, Files: 3},
-		Shares: &output.Shares{Volume: volume, Reserve: func(output.Room) output.Room { return output.Room{} }, Now: now},
-		Users:  func(string, string) ([]string, error) { return nil, nil },
+		Root:  filepath.Join(t.TempDir(), "uploads"),
+		Now:   now,
+		Quota: output.Room{Bytes: 1 << 20, Files: 3},
+		Shares: &output.Shares{
+			Volume:  volume,
+			Reserve: func(output.Room) output.Room { return output.Room{} },
+			Now:     now,
+		},
+		Users: func(string, string) ([]string, error) { return nil, nil },
 	}, at
 }
 
@@ -240,7 +246,9 @@ func TestANamespaceHasAQuotaOfItsOwn(t *testing.T) {
 func TestAFullVolumeTakesNothingMore(t *testing.T) {
 	s, _ := store(t)
 	free := output.Room{Bytes: 100 << 10, Files: 100}
-	s.Shares.Volume = func() (_, size output.Room, err error) { return free, output.Room{Bytes: 1 << 40, Files: 1 << 30}, nil }
+	s.Shares.Volume = func() (_, size output.Room, err error) {
+		return free, output.Room{Bytes: 1 << 40, Files: 1 << 30}, nil
+	}
 	s.Shares.Reserve = func(output.Room) output.Room { return output.Room{Bytes: 50 << 10, Files: 10} }
 	_, err := s.Begin("ns", nameOf("y"), 60<<10)
 	require.ErrorContains(t, err, "do not fit on htcd's volume")

@@ -38,7 +38,8 @@ type client[O object, L list] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (O, error)
 	List(ctx context.Context, opts metav1.ListOptions) (L, error)
 	Patch(
-		ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string,
+		ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions,
+		subresources ...string,
 	) (O, error)
 	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
 }
@@ -97,12 +98,15 @@ func (o Objects[O, L, S]) setFinalizers(ctx context.Context, object O, change fu
 	var patched O
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid": object.GetUID(), "resourceVersion": object.GetResourceVersion(), "finalizers": change(object.GetFinalizers()),
+			"uid":             object.GetUID(),
+			"resourceVersion": object.GetResourceVersion(),
+			"finalizers":      change(object.GetFinalizers()),
 		}})
 		if err != nil {
 			return err
 		}
-		patched, err = o.of(object.GetNamespace()).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		patched, err = o.of(object.GetNamespace()).
+			Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsConflict(err) {
 			return err
 		}

@@ -181,7 +181,8 @@ func (a *Agent) create(ctx context.Context, run workflow, tasks map[string]task)
 			a.log.Info().Str(t.kind.key, name).Str("node", t.Node).Msg("created")
 			a.tell()
 		default:
-			final := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+			final := apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+				apierrors.IsRequestEntityTooLargeError(err)
 			a.refused[t.Node] = refusal{Final: final, Message: err.Error()}
 			if final {
 				a.tell()

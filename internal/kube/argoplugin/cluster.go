@@ -121,7 +121,9 @@ func (c cluster) create(ctx context.Context, w workflow, name string, t task) er
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": t.kind.name, "spec": t.Spec,
 		"metadata": map[string]any{
-			"name": name, "labels": map[string]any{workflowLabel: w.Name}, "annotations": map[string]any{nodeAnnotation: t.Node},
+			"name":        name,
+			"labels":      map[string]any{workflowLabel: w.Name},
+			"annotations": map[string]any{nodeAnnotation: t.Node},
 			"ownerReferences": []any{map[string]any{
 				"apiVersion": argo.String(), "kind": "Workflow", "name": w.Name, "uid": w.UID, "controller": true,
 			}},

@@ -89,7 +89,10 @@ func (s situation) step(t task, o, leaving *object) (create bool, is report) {
 	case o == nil && refused.Final:
 		return false, report{Phase: errored, Message: refused.Message}
 	case o == nil && leaving != nil:
-		return false, report{Phase: pending, Message: leaving.name + " " + leaving.Name + " of an earlier try is being removed"}
+		return false, report{
+			Phase:   pending,
+			Message: leaving.name + " " + leaving.Name + " of an earlier try is being removed",
+		}
 	case o == nil && refused.Message != "":
 		return true, report{Phase: pending, Message: refused.Message}
 	case o == nil:

@@ -42,7 +42,11 @@ func leavingNow(job *v1alpha1.HTCJob) { job.DeletionTimestamp = &metav1.Time{Tim
 
 func TestDecide(t *testing.T) {
 	name := objectName(pi, step("a"))
-	had := report{Phase: pending, Message: "1 job runs", Outputs: &outputs{Parameters: []parameter{{nameParameter, name}}}}
+	had := report{
+		Phase:   pending,
+		Message: "1 job runs",
+		Outputs: &outputs{Parameters: []parameter{{nameParameter, name}}},
+	}
 	for what, c := range map[string]struct {
 		tasks    []task
 		jobs     []*v1alpha1.HTCJob

@@ -1,5 +1,5 @@
-// Package argoplugin runs steps of Argo workflows as HTCJobs and HTCWorkflows. It is an executor plugin: a sidecar of the one pod,
-// Argo's agent, that a workflow has for all steps which need no pod of their own.
+// Package argoplugin runs steps of Argo workflows as HTCJobs and HTCWorkflows. It is an executor plugin: a sidecar of
+// the one pod, Argo's agent, that a workflow has for all steps which need no pod of their own.
 //
 // Argo's agent asks a plugin about each step, without saying which step it is, and writes the answers itself, ten
 // seconds apart. It never says that a step is over. So the agent gets an empty answer (server.go), and the plugin does

@@ -54,7 +54,10 @@ const nameParameter = "name"
 // created reports whether the step has had an object.
 func (r report) created() bool {
 	return r.Outputs != nil &&
-		slices.ContainsFunc(r.Outputs.Parameters, func(p parameter) bool { return p.Name == nameParameter && p.Value != "" })
+		slices.ContainsFunc(
+			r.Outputs.Parameters,
+			func(p parameter) bool { return p.Name == nameParameter && p.Value != "" },
+		)
 }
 
 // same reports whether two reports agree.

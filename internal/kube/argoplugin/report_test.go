@@ -60,7 +60,9 @@ func TestWhenAStepIsOver(t *testing.T) {
 
 func TestAFailureHasOutputs(t *testing.T) {
 	job := ended(v1alpha1.PhaseFailed, time.Second, isFetched)
-	job.Status.Message, job.Status.Reason, job.Status.ExitCode = "7.0: exit code 3: no number", "JobsFailed", new(int32(3))
+	job.Status.Message, job.Status.Reason, job.Status.ExitCode = "7.0: exit code 3: no number", "JobsFailed", new(
+		int32(3),
+	)
 	job.Status.Failures = []v1alpha1.Failure{{Stderr: "no number\n"}}
 	is := reportOf(objectOf(job), now)
 	require.Equal(t, "7.0: exit code 3: no number", is.Message)

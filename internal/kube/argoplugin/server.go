@@ -9,8 +9,8 @@ import (
 // maxRequest is more than a template can have: Kubernetes stores no larger objects.
 const maxRequest = 4 << 20
 
-// Handler answers Argo's agent, which knows the token. Steps for HTCJobs and HTCWorkflows get an empty result, which means that the
-// agent need not ask again.
+// Handler answers Argo's agent, which knows the token. Steps for HTCJobs and HTCWorkflows get an empty result, which
+// means that the agent need not ask again.
 func Handler(token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/template.execute", func(w http.ResponseWriter, request *http.Request) {

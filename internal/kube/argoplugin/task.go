@@ -44,8 +44,8 @@ func (t template) kind() *kind {
 	return nil
 }
 
-// task returns the template, which is for this plugin, as a step. The spec may be a text, so that parameters can stand for
-// numbers in it.
+// task returns the template, which is for this plugin, as a step. The spec may be a text, so that parameters can stand
+// for numbers in it.
 func (t template) task(node string) task {
 	is := task{kind: t.kind(), Node: node, Template: t.Name}
 	text := []byte(t.Plugin[is.kind.key])

@@ -16,7 +16,12 @@ func TestASpecIsAMappingOrAText(t *testing.T) {
 		`{"queue": 3}`: "", `"queue: 3\n"`: "", `"queue: [\n"`: "is no HTCJob's spec", `"a: 1\na: 2"`: "is no HTCJob's spec",
 		`[1]`: "is no HTCJob's spec", `"a word"`: "is no HTCJob's spec", `""`: "is empty", `null`: "is empty",
 	} {
-		is := template{Name: "simulate", Plugin: map[string]json.RawMessage{jobKind.key: json.RawMessage(text)}}.task("a")
+		is := template{
+			Name:   "simulate",
+			Plugin: map[string]json.RawMessage{jobKind.key: json.RawMessage(text)},
+		}.task(
+			"a",
+		)
 		if says == "" {
 			require.NoError(t, is.Err, text)
 			require.EqualValues(t, 3, is.Spec["queue"], text)

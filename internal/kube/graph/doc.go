@@ -5,9 +5,9 @@
 //	                        └── Nodes(level, what became of the levels before) ──> the nodes of one DAG, with their parents
 //
 // Steps are cut into levels, as a step that runs once for all sequences can only be sent when it is known which have
-// succeeded, and one whose items another step writes when that has ended (made.go). The level of a step is the highest of
-// those it needs, and one more where it runs once and that one in each sequence, or has its items from that one. A level
-// is one DAG, sent when the one before has ended. The last level is that of finally.
+// succeeded, and one whose items another step writes when that has ended (made.go). The level of a step is the highest
+// of those it needs, and one more where it runs once and that one in each sequence, or has its items from that one. A
+// level is one DAG, sent when the one before has ended. The last level is that of finally.
 //
 //	generate ─> simulate x4 ─> merge ─┐ in each sequence: level 0
 //	                                  └─> plot (pairing All): level 1 ─> ... ─> report (finally): level 2

@@ -48,7 +48,8 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	return b.String()
 }
 
-// MostDrawn is how many nodes of spec.graph are drawn one by one, if they depend on each other in mostLines ways at most.
+// MostDrawn is how many nodes of spec.graph are drawn one by one, if they depend on each other in mostLines ways at
+// most.
 const (
 	MostDrawn = 1000
 	mostLines = 20_000

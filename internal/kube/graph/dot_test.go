@@ -57,7 +57,11 @@ func TestWhatAFileSaysCannotLeaveItsQuotes(t *testing.T) {
 
 func TestTheNodesOfAListedGraphAreDrawn(t *testing.T) {
 	g, err := read(
-		listed(steps(step("a"), step("b")), []v1alpha1.GraphNode{node("one", "a"), node("two", "b")}, edge("one", "two")),
+		listed(
+			steps(step("a"), step("b")),
+			[]v1alpha1.GraphNode{node("one", "a"), node("two", "b")},
+			edge("one", "two"),
+		),
 		nil,
 	)
 	require.NoError(t, err)

@@ -149,7 +149,11 @@ func (g *Graph) need(number map[v1alpha1.StepName]int) error {
 			case k == i:
 				return fmt.Errorf("spec.steps[%d].needs: the step %q needs itself", i, name)
 			case g.Steps[k].Final:
-				return fmt.Errorf("spec.steps[%d].needs: %q is spec.finally, which runs when everything else has ended", i, name)
+				return fmt.Errorf(
+					"spec.steps[%d].needs: %q is spec.finally, which runs when everything else has ended",
+					i,
+					name,
+				)
 			case slices.Contains(g.Steps[i].Needs, k):
 				return fmt.Errorf("spec.steps[%d].needs: %q stands there twice", i, name)
 			}
@@ -197,7 +201,10 @@ func (g *Graph) limit(number map[v1alpha1.StepName]int) error {
 		case !known:
 			return fmt.Errorf("spec.throttle.perStep: %w", g.unknown(v1alpha1.StepName(name)))
 		case g.Steps[k].MaxJobs > 0:
-			return fmt.Errorf("spec.throttle.perStep: the step %q has job.parallelism, which says the same: keep one of them", name)
+			return fmt.Errorf(
+				"spec.throttle.perStep: the step %q has job.parallelism, which says the same: keep one of them",
+				name,
+			)
 		}
 		g.Steps[k].MaxJobs = int(limit)
 	}

@@ -18,7 +18,10 @@ func (g *Graph) list() error {
 	}
 	for i, s := range g.spec.Steps {
 		if s.Needs != nil || s.ForEach != nil || s.Pairing != "" {
-			return fmt.Errorf("spec.steps[%d]: spec.graph says what comes before which: leave out needs, forEach and pairing", i)
+			return fmt.Errorf(
+				"spec.steps[%d]: spec.graph says what comes before which: leave out needs, forEach and pairing",
+				i,
+			)
 		}
 		g.Steps[i].Each = 0
 	}
@@ -61,7 +64,11 @@ func (g *Graph) link() error {
 	number, names := map[string]int{}, []string{}
 	for i, s := range g.Steps {
 		if !s.Final && s.Each == 0 {
-			return fmt.Errorf("spec.steps[%d]: spec.graph has no node of the step %q: leave the step out, or add one", i, s.Name)
+			return fmt.Errorf(
+				"spec.steps[%d]: spec.graph has no node of the step %q: leave the step out, or add one",
+				i,
+				s.Name,
+			)
 		}
 		for _, name := range s.names {
 			number[name] = len(names)

@@ -84,7 +84,11 @@ func TestNodesAndEdgesAreAnyGraph(t *testing.T) {
 	require.Equal(t, "FILE=three.root\n", g.Item(nodes[1]))
 	last := g.Nodes(1, Outcome{})
 	require.Equal(t, "f/all", g.Name(last[0]))
-	require.Equal(t, []Node{{Name: "one"}, {Index: 1, Name: "three"}}, g.Sources(last[0], g.Steps[2].Pulls[0], []int{0}))
+	require.Equal(
+		t,
+		[]Node{{Name: "one"}, {Index: 1, Name: "three"}},
+		g.Sources(last[0], g.Steps[2].Pulls[0], []int{0}),
+	)
 }
 
 func TestNodesAndEdgesMayStandInTables(t *testing.T) {

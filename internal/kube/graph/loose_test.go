@@ -15,7 +15,10 @@ func afterEnd(of name, by ...string) func(*v1alpha1.Step) {
 }
 
 func TestANodeMayComeAfterTheEndOfOthersWhateverThatWas(t *testing.T) {
-	g := made(t, steps(step("a", each(2)), step("b", each(2)), step("c", each(2), needs("a"), afterEnd("b", "HTCPROCID"))))
+	g := made(
+		t,
+		steps(step("a", each(2)), step("b", each(2)), step("c", each(2), needs("a"), afterEnd("b", "HTCPROCID"))),
+	)
 	require.NoError(t, g.Check(1))
 	nodes := g.Nodes(0, Outcome{Sequences: []int{0}})
 	require.Equal(t, Node{Step: 2, Index: 1, Parents: []int{0, 1}, Ended: []int{3}}, nodes[5])
@@ -68,7 +71,11 @@ func TestSomeOfAStepsNodesMayFail(t *testing.T) {
 	}
 	g := made(
 		t,
-		steps(step("a", each(30), may(intstr.FromString("5%"))), step("b", each(2), may(intstr.FromInt32(3))), step("c")),
+		steps(
+			step("a", each(30), may(intstr.FromString("5%"))),
+			step("b", each(2), may(intstr.FromInt32(3))),
+			step("c"),
+		),
 	)
 	require.Equal(
 		t,

@@ -49,9 +49,10 @@ func (g *Graph) made(number map[v1alpha1.StepName]int) error {
 			)
 		}
 		g.Steps[i].table = &Table{
-			From:  k,
-			Path:  from.Path,
-			Spare: g.Steps[i].loose[k] || g.Steps[k].maxFailures != nil || slices.Contains(g.spec.AlwaysSucceed, from.Step),
+			From: k,
+			Path: from.Path,
+			Spare: g.Steps[i].loose[k] || g.Steps[k].maxFailures != nil ||
+				slices.Contains(g.spec.AlwaysSucceed, from.Step),
 		}
 	}
 	return nil

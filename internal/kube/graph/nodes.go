@@ -11,13 +11,15 @@ const AllSequences = -1
 
 // Node is one job of a step.
 type Node struct {
-	Step     int     // number in Graph.Steps
-	Sequence int     // from 0, or AllSequences
-	Index    int     // within forEach, from 0, or among the step's nodes of spec.graph
-	Name     string  // in spec.graph; empty: it is of a sequence, or for all
-	Parents  []int   // nodes of the same DAG that must have succeeded before; shared between nodes
-	Ended    []int   // those that must only have ended before, or be futile; shared between nodes
-	Pulls    [][]int // for each of the step's pulls, the nodes of the same DAG that it pulls from, none where it is Earlier; shared between nodes
+	Step     int    // number in Graph.Steps
+	Sequence int    // from 0, or AllSequences
+	Index    int    // within forEach, from 0, or among the step's nodes of spec.graph
+	Name     string // in spec.graph; empty: it is of a sequence, or for all
+	Parents  []int  // nodes of the same DAG that must have succeeded before; shared between nodes
+	Ended    []int  // those that must only have ended before, or be futile; shared between nodes
+	// for each of the step's pulls, the nodes of the same DAG that it pulls from, none where it is Earlier; shared
+	// between nodes
+	Pulls [][]int
 }
 
 // Outcome is what became of the levels before. With the first level it says which sequences there are.
@@ -63,7 +65,8 @@ func (g *Graph) Nodes(level int, o Outcome) []Node {
 	return b.nodes
 }
 
-// Variables returns those of a node: of its item, of its sequence's if there are such, which the item's override, and jobid.
+// Variables returns those of a node: of its item, of its sequence's if there are such, which the item's override, and
+// jobid.
 func (g *Graph) Variables(n Node, sequences []string) string {
 	item := g.Item(n)
 	if n.Sequence != AllSequences && n.Sequence < len(sequences) {

@@ -58,7 +58,12 @@ func TestWhatCanNoLongerRunIsLeftOut(t *testing.T) {
 	require.Equal(t, []string{"c/job_7", "b/all", "d/all"}, names(1, Outcome{Sequences: []int{7}}))
 	require.Empty(t, names(1, Outcome{}), "no sequence is left for b, so that d has nothing either")
 	require.Equal(t, []string{"e/all"}, names(2, Outcome{Sequences: []int{7}}))
-	require.Equal(t, []string{"e/all"}, names(2, Outcome{Sequences: []int{7}, Failed: []int{3}}), "e needs nothing of d")
+	require.Equal(
+		t,
+		[]string{"e/all"},
+		names(2, Outcome{Sequences: []int{7}, Failed: []int{3}}),
+		"e needs nothing of d",
+	)
 	require.Empty(t, names(2, Outcome{Sequences: []int{7}, Failed: []int{1}}), "e needs c, which needed b")
 	require.Equal(t, []string{"f/all"}, names(3, Outcome{Failed: []int{1, 3, 4}}), "finally runs whatever happened")
 }

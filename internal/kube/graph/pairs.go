@@ -31,7 +31,11 @@ func (g *Graph) pairable(i, k int, by []string) error {
 		for _, of := range []v1alpha1.Step{g.spec.Steps[k], g.spec.Steps[i]} {
 			switch {
 			case of.ForEach == nil:
-				return fmt.Errorf("by pairs jobs of forEach, and the step %q has none: write %q alone", of.Name, from.Name)
+				return fmt.Errorf(
+					"by pairs jobs of forEach, and the step %q has none: write %q alone",
+					of.Name,
+					from.Name,
+				)
 			case of.ForEach.Count > 0 && name != byNumber:
 				return fmt.Errorf(
 					"by: the jobs of the step %q have no items, and so no %s: by: [%s] pairs jobs of the same number",
@@ -148,7 +152,12 @@ func (s Step) key(index int, by []string) (string, error) {
 	for _, name := range by {
 		value, there := values[name]
 		if !there {
-			return "", fmt.Errorf("row %d of the step %q has no variable %s, by which jobs are paired", index+1, s.Name, name)
+			return "", fmt.Errorf(
+				"row %d of the step %q has no variable %s, by which jobs are paired",
+				index+1,
+				s.Name,
+				name,
+			)
 		}
 		b.WriteString(name + "=" + value + "\n")
 	}

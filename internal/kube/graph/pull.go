@@ -42,7 +42,13 @@ func (g *Graph) pull(number map[v1alpha1.StepName]int) error {
 				s.Pulls = append(s.Pulls, Pull{From: k, Path: p.Path, Several: true})
 				continue
 			case !before[k]:
-				return fmt.Errorf("%s.pull[%d]: the step %q does not come before %q: name it in needs", where, n, p.From, s.Name)
+				return fmt.Errorf(
+					"%s.pull[%d]: the step %q does not come before %q: name it in needs",
+					where,
+					n,
+					p.From,
+					s.Name,
+				)
 			case !ended[k] && s.by[k] == nil:
 				return fmt.Errorf(
 					"%s.pull[%d]: not every job of %q has ended when one of %q begins, as some of them are paired with by: name it in needs, too",

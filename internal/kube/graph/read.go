@@ -25,7 +25,8 @@ const (
 )
 
 // Read reads the tables of a spec: the variables of its sequences, and the tables for Fill. get returns the text of one
-// that lies elsewhere, nil if it cannot be had here: then what depends on it is left out, as are tables that steps write.
+// that lies elsewhere, nil if it cannot be had here: then what depends on it is left out, as are tables that steps
+// write.
 func Read(
 	spec v1alpha1.HTCWorkflowSpec,
 	check items.Check,
@@ -219,7 +220,12 @@ func (r *reader) list(where string, rows []string, steps map[string]bool) error 
 				step,
 			)
 		case wrong != nil:
-			return fmt.Errorf("%s, row %d: priority: expected a number from -1000000 to 1000000, found %q", where, i+1, priority)
+			return fmt.Errorf(
+				"%s, row %d: priority: expected a number from -1000000 to 1000000, found %q",
+				where,
+				i+1,
+				priority,
+			)
 		case r.nodes[name]:
 			return fmt.Errorf("%s, row %d: there are two nodes %s: give each a name of its own", where, i+1, name)
 		}
@@ -253,7 +259,12 @@ func (r *reader) join(where string, rows []string) error {
 		for _, column := range []string{columnParents, columnChildren} {
 			names := strings.Fields(values[column])
 			if len(names) == 0 {
-				return fmt.Errorf("%s, row %d: %s: expected names of nodes, separated by blanks, found none", where, i+1, column)
+				return fmt.Errorf(
+					"%s, row %d: %s: expected names of nodes, separated by blanks, found none",
+					where,
+					i+1,
+					column,
+				)
 			}
 			for _, name := range names {
 				if !r.nodes[name] && !r.unread {

@@ -14,8 +14,14 @@ func (g *Graph) checkURLs() error {
 				continue
 			}
 			lacks := func(place, jobs string) error {
-				return fmt.Errorf("the step %q: outputs: %s: url %q: expected %s in it: the jobs of all %s would write to the same place",
-					s.Name, o.Path, o.URL, place, jobs)
+				return fmt.Errorf(
+					"the step %q: outputs: %s: url %q: expected %s in it: the jobs of all %s would write to the same place",
+					s.Name,
+					o.Path,
+					o.URL,
+					place,
+					jobs,
+				)
 			}
 			switch {
 			case !s.All && g.Listed() && !strings.Contains(o.URL, jobIDPlace):
@@ -25,7 +31,12 @@ func (g *Graph) checkURLs() error {
 			case s.Indexed && !strings.Contains(o.URL, procPlace):
 				return lacks(procPlace, "items")
 			case seen[o.URL]:
-				return fmt.Errorf("the step %q: outputs: %s: url %q: another output has the same", s.Name, o.Path, o.URL)
+				return fmt.Errorf(
+					"the step %q: outputs: %s: url %q: another output has the same",
+					s.Name,
+					o.Path,
+					o.URL,
+				)
 			}
 			seen[o.URL] = true
 		}

@@ -33,7 +33,11 @@ func TestHTCJobsWaitForRoomInTheirNamespaceOldestFirst(t *testing.T) {
 		require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
 		require.Equal(t, metav1.ConditionFalse, submitted(job).Status)
 		require.Equal(t, "NamespaceLimit", submitted(job).Reason)
-		require.Contains(t, submitted(job).Message, "2 of 3 jobs of namespace default open (--max-open-per-namespace), ")
+		require.Contains(
+			t,
+			submitted(job).Message,
+			"2 of 3 jobs of namespace default open (--max-open-per-namespace), ",
+		)
 		require.Empty(t, job.Finalizers, "it can be deleted at once")
 	}
 	require.Contains(t, w.events, "Warning NamespaceLimit: "+submitted(small).Message)

@@ -15,10 +15,15 @@ import (
 )
 
 func TestADeadlineOfOneUsersCommandIsNobodyElsesOutage(t *testing.T) {
-	slow := &condor.Error{Kind: condor.Timeout, Command: "condor_submit", Stderr: "no answer within 1m0s; it was killed"}
+	slow := &condor.Error{
+		Kind:    condor.Timeout,
+		Command: "condor_submit",
+		Stderr:  "no answer within 1m0s; it was killed",
+	}
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("open"))
-	for _, command := range []string{scheddtest.Submit, scheddtest.Transfer, scheddtest.Queue, scheddtest.History, scheddtest.Remove} {
+	for _, command := range []string{scheddtest.Submit, scheddtest.Transfer, scheddtest.Queue, scheddtest.History,
+		scheddtest.Remove} {
 		w.schedd.Down(slow, command)
 	}
 	w.apply(htcjob("large"))

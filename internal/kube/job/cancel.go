@@ -24,7 +24,10 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	for unwanted.Len() > 0 {
 		named := firstRanges(unwanted, mostRanges)
 		// The ad of the jobs' factory has no ProcId.
-		these := site.Tag(job, run.Attempt).Constraint().NotIn(condor.Completed).And(condor.Numbered, among(named, run.Sent != ""))
+		these := site.Tag(job, run.Attempt).
+			Constraint().
+			NotIn(condor.Completed).
+			And(condor.Numbered, among(named, run.Sent != ""))
 		err := c.sender.Remove(ctx, backend.TargetOf(run), these.In(run.Cluster), crosscheck.ReasonCancelled)
 		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {
 			// Said here, because another cross-check may be the one that records their ends.

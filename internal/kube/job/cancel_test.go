@@ -85,7 +85,8 @@ func TestACancellationIsSaidThoughAnotherCrossCheckRecordsIt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one", queueOf(3)))
 	w.schedd.Edit(1, 1, func(j *condor.Job) {
-		j.LastStatus, j.Status, j.RemoveReason = j.Status, condor.Removed, crosscheck.ReasonCancelled // and does not leave the queue at once
+		// and does not leave the queue at once
+		j.LastStatus, j.Status, j.RemoveReason = j.Status, condor.Removed, crosscheck.ReasonCancelled
 	})
 	w.cancelProcs("one", "1/1")
 	require.Equal(t, ledger.StatusOpen, w.proc("one", 1, 1).Status)

@@ -130,8 +130,14 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 			Msg("the schedd lost its files before they arrived; sending it as a new attempt")
 		return
 	}
-	c.Log.Info().Str("job", run.Namespace+"/"+run.Name).Str("jobid", change.Is.JobID()).Int("was", int(change.Was.Status)).
-		Int("is", int(change.Is.Status)).Str("kind", string(kind)).Str("evidence", change.Is.Message).Msg("repaired")
+	c.Log.Info().
+		Str("job", run.Namespace+"/"+run.Name).
+		Str("jobid", change.Is.JobID()).
+		Int("was", int(change.Was.Status)).
+		Int("is", int(change.Is.Status)).
+		Str("kind", string(kind)).
+		Str("evidence", change.Is.Message).
+		Msg("repaired")
 }
 
 func (c checked) Used(run ledger.Run, coreSeconds int64) { c.Observer.Used(run.Namespace, coreSeconds) }

@@ -93,8 +93,12 @@ type (
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		Options: o, began: o.Now().Truncate(time.Millisecond),
-		checks: reconciler.NewQueue(), logs: reconciler.NewQueue(), secrets: reconciler.NewQueue(), turns: reconciler.NewQueue(),
+		Options:    o,
+		began:      o.Now().Truncate(time.Millisecond),
+		checks:     reconciler.NewQueue(),
+		logs:       reconciler.NewQueue(),
+		secrets:    reconciler.NewQueue(),
+		turns:      reconciler.NewQueue(),
 		secretNews: make(chan struct{}, 1),
 	}
 	var err error

@@ -121,7 +121,12 @@ func (c *Controller) sentUnknown(
 			return true, nil
 		}
 	}
-	if err := c.sender.Missing(ctx, places, ledger.Run{UID: uid, Created: job.CreationTimestamp.Time}, c.Now()); err != nil {
+	if err := c.sender.Missing(
+		ctx,
+		places,
+		ledger.Run{UID: uid, Created: job.CreationTimestamp.Time},
+		c.Now(),
+	); err != nil {
 		return false, err
 	}
 	c.Absences.Clear(uid)
@@ -133,7 +138,8 @@ func (c *Controller) sentUnknown(
 // as it was when that was decided.
 func (c *Controller) begins(job *v1alpha1.HTCJob, run ledger.Run) bool {
 	now := c.Get(job.Namespace + "/" + job.Name)
-	return run.Attempt == 1 && reconciler.Unchanged(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) &&
+	return run.Attempt == 1 && reconciler.Unchanged(job, now) && now.SpecHash() == job.SpecHash() &&
+		c.early.unsent(now) &&
 		c.early.lives(now)
 }
 

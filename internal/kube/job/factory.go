@@ -44,12 +44,17 @@ func (c *Controller) launched(
 		return f, err
 	}
 	factory := condor.Job{}
-	err = c.sender.Schedd.Query(ctx, id, schedd.Query{Where: tag.Constraint(), Factories: true}, func(found condor.Job) error {
-		if found.Owner == launcher.Owner && found.Factory.Open {
-			factory = found
-		}
-		return nil
-	})
+	err = c.sender.Schedd.Query(
+		ctx,
+		id,
+		schedd.Query{Where: tag.Constraint(), Factories: true},
+		func(found condor.Job) error {
+			if found.Owner == launcher.Owner && found.Factory.Open {
+				factory = found
+			}
+			return nil
+		},
+	)
 	if err != nil {
 		return f, fmt.Errorf("look for the jobs of launcher %s: %w", launcher.ID(), err)
 	}
@@ -87,8 +92,8 @@ func (c *Controller) launched(
 }
 
 // stopMaking has the factory of a run that is stopped make no more jobs, and records that those which it has not made
-// are not run, and are cancelled where a user had asked for that: only as far as these go, they get rows. A factory that
-// has gone, or that these credentials may not stop, is left to the removal and to the cross-check.
+// are not run, and are cancelled where a user had asked for that: only as far as these go, they get rows. A factory
+// that has gone, or that these credentials may not stop, is left to the removal and to the cross-check.
 func (c *Controller) stopMaking(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
 	stop := schedd.StopMaking{Tag: condor.Tag{UID: run.UID, Attempt: run.Attempt}, Cluster: run.Cluster}

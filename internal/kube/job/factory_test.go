@@ -123,14 +123,25 @@ func TestWhyAFactoryMakesNoMoreJobsIsSaid(t *testing.T) {
 	w.handedOver(5)
 	require.NoError(
 		t,
-		scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.HoldIdle{Where: condor.ClusterConstraint(2), Reason: "somebody wants that"})),
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.HoldIdle{Where: condor.ClusterConstraint(2), Reason: "somebody wants that"},
+			),
+		),
 	)
 	w.schedd.Edit(2, -1, func(j *condor.Job) { j.Status, j.HoldReasonCode = condor.Idle, 0 })
 	w.crosscheck()
 	said := condition(w.job("one"), v1alpha1.ConditionHeld)
 	require.Equal(t, "FactoryPaused", said.Reason)
 	require.Contains(t, said.Message, "HTCondor makes none of the 3 jobs that wait: somebody wants that (cluster 2). ")
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.ReleaseHeld{Where: condor.ClusterConstraint(2)})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(t.Context(), schedd.Identity{}, schedd.ReleaseHeld{Where: condor.ClusterConstraint(2)}),
+		),
+	)
 	w.crosscheck()
 	require.Equal(t, "NotHeld", condition(w.job("one"), v1alpha1.ConditionHeld).Reason)
 }
@@ -299,7 +310,16 @@ func TestJobsThatWereNotMadeKeepTheirEndsWhenOthersRunAgain(t *testing.T) {
 func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(5)
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.ClusterConstraint(2), Reason: "an administrator"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.Remove{Where: condor.ClusterConstraint(2), Reason: "an administrator"},
+			),
+		),
+	)
 	for range 3 {
 		w.crosscheck()
 		w.later(time.Minute)

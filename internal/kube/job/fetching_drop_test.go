@@ -121,6 +121,11 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	w.crosscheck()
 	require.Equal(t, "out of 2.0\n", w.kept("one", 1, 0, output.Stdout))
 	w.later(time.Minute)
-	require.Equal(t, "out of 2.0\n", w.kept("one", 1, 0, output.Stdout), "what is left of the older one goes without it")
+	require.Equal(
+		t,
+		"out of 2.0\n",
+		w.kept("one", 1, 0, output.Stdout),
+		"what is left of the older one goes without it",
+	)
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
 }

@@ -75,7 +75,10 @@ func TestTheOutputOfCompletedJobsIsFetchedAndTheyLeaveTheQueue(t *testing.T) {
 		"False NotEnded: not every job has ended; the output of each is fetched when it does",
 		w.fetched("one"),
 	)
-	w.schedd.Leaves("1.1", map[string]string{"plot.txt": "made by the script", condor.Stderr: "warning\nno such file\n"})
+	w.schedd.Leaves(
+		"1.1",
+		map[string]string{"plot.txt": "made by the script", condor.Stderr: "warning\nno such file\n"},
+	)
 	w.schedd.Run(1, -1)
 	w.schedd.Complete(1, 1, 3)
 	w.crosscheck()
@@ -126,7 +129,16 @@ func TestACallbackIsNotEnoughToFetch(t *testing.T) {
 func TestWhereNoJobRanToItsEndThereIsNothingToFetch(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"},
+			),
+		),
+	)
 	w.crosscheck()
 	require.Equal(t, "True NothingToFetch: no job ran to its end", w.fetched("one"))
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))

@@ -44,7 +44,8 @@ func (k kind) Owner() orphans.Owner {
 // where the status says, and wherever one could be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
-	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent } // recorded again where a new one would go
+	// recorded again where a new one would go
+	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent }
 	if lifecycle.Forgotten(job, own) || slices.ContainsFunc(own, unknown) {
 		own = nil // the remaining rows say nothing about the lost ones
 		p, err := c.pools.Lost(job)
@@ -104,7 +105,10 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
 	}
-	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil { // another write will say why htcd cannot go on
+	if err := c.Ledger.Write(
+		ctx,
+		(*ledger.Tx).DropPoolSpecs,
+	); err != nil { // another write will say why htcd cannot go on
 		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
 	}
 	intents := map[string]bool{}

@@ -235,12 +235,21 @@ func TestADeletionDoesNotTakeAnEmptyQueueForTheOldOne(t *testing.T) {
 	for name, lost := range map[string]bool{"as the ledger knows": false, "though the ledger is lost": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.apply(htcjob("one", queueOf(2), func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock) }))
+			w.apply(
+				htcjob(
+					"one",
+					queueOf(2),
+					func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock) },
+				),
+			)
 			w.schedd.Run(1, -1)
 			sent := w.schedd.Jobs()
 			w.otherQueue(nil)
 			if lost {
-				require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+				require.NoError(
+					t,
+					w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }),
+				)
 				w.restart()
 			}
 			back := false
@@ -301,7 +310,13 @@ func TestADeletionAsksNoMoreThanItMust(t *testing.T) {
 				c.happens(w)
 			}
 			w.clock = w.clock.Add(time.Second)
-			asked, told, removed := w.schedd.Calls(scheddtest.Queue), w.schedd.Calls(scheddtest.Daemon), w.schedd.Calls(scheddtest.Remove)
+			asked, told, removed := w.schedd.Calls(
+				scheddtest.Queue,
+			), w.schedd.Calls(
+				scheddtest.Daemon,
+			), w.schedd.Calls(
+				scheddtest.Remove,
+			)
 			w.deleteNow("one")
 			c.leaves(w)
 			for range 3 {

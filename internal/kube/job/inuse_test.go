@@ -121,7 +121,8 @@ func TestWhatHasBegunGoesOnWithASecretThatIsBeingDeleted(t *testing.T) {
 func TestTheStartSeesToTheSecrets(t *testing.T) {
 	w := aSecret(t)
 	w.apply(htcjob("job"))
-	w.own[0].Held, w.own[1].Held = false, true // an earlier release sent with the first; the HTCJob of the second went while htcd was away
+	// an earlier release sent with the first; the HTCJob of the second went while htcd was away
+	w.own[0].Held, w.own[1].Held = false, true
 	w.restart()
 	w.SecretChanged("default") // the informer reports every Secret
 	w.settle()
@@ -141,7 +142,10 @@ func TestAnHTCdThatMayNotPatchSecretsWorksAsBefore(t *testing.T) {
 	w := aSecret(t)
 	said := 0
 	w.keeper.Denied = func(secrets.Own, error) { said++ }
-	w.unheld = fmt.Errorf("finalizer: %w", apierrors.NewForbidden(corev1.Resource("secrets"), "kinit-secret", errBroken))
+	w.unheld = fmt.Errorf(
+		"finalizer: %w",
+		apierrors.NewForbidden(corev1.Resource("secrets"), "kinit-secret", errBroken),
+	)
 	w.apply(htcjob("job"))
 	require.Len(t, w.schedd.Jobs(), 1)
 	require.Equal(t, 1, said)

@@ -81,7 +81,11 @@ func TestATableIsAwaitedAndReadOnce(t *testing.T) {
 	w, s := newWorldWithTables(t)
 	job := w.apply(htcjob("one", table))
 	require.Equal(t, "ConfigMapNotFound", job.Status.Reason)
-	require.Equal(t, "False ConfigMapNotFound: itemsFrom: there is no configmap points in this namespace", w.ready("one"))
+	require.Equal(
+		t,
+		"False ConfigMapNotFound: itemsFrom: there is no configmap points in this namespace",
+		w.ready("one"),
+	)
 	w.later(time.Minute)
 	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
 

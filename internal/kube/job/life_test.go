@@ -125,7 +125,11 @@ func TestWhatIsNotSentMayChangeAtAnyTimeWithoutAnotherAttempt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
 	edits := func(spec *v1alpha1.HTCJobSpec) {
-		spec.TTLSecondsAfterFinished, spec.ActiveDeadlineSeconds, spec.LogsPod = new(int32(3600)), new(int64(7200)), true
+		spec.TTLSecondsAfterFinished, spec.ActiveDeadlineSeconds, spec.LogsPod = new(
+			int32(3600),
+		), new(
+			int64(7200),
+		), true
 	}
 	job := w.edit("one", edits)
 	require.Equal(t, job.Generation, job.Status.ObservedGeneration)

@@ -166,7 +166,16 @@ func TestWhereItIsNotTurnedOnTheUserIsTold(t *testing.T) {
 func TestAPodOfWhatLeftNoOutputSaysWhy(t *testing.T) {
 	w, _ := newWorldWithPods(t)
 	w.apply(htcjob("one", withLogsPod))
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.Remove{Where: condor.UIDConstraint("uid-one"), Reason: "enough"},
+			),
+		),
+	)
 	w.crosscheck()
 	_, text := w.left("one")
 	require.Contains(t, string(text.BinaryData["00000.err"]), "no output of job 1.0: ")

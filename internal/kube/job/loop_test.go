@@ -162,7 +162,12 @@ func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {
 			}
 			calls := w.schedd.Calls(scheddtest.Queue)
 			w.crosscheck()
-			require.Equal(t, calls, w.schedd.Calls(scheddtest.Queue), "what HTCondor has confirmed is not asked about again")
+			require.Equal(
+				t,
+				calls,
+				w.schedd.Calls(scheddtest.Queue),
+				"what HTCondor has confirmed is not asked about again",
+			)
 		})
 	}
 }
@@ -213,7 +218,11 @@ func TestWhatAJobOnHoldHasWrittenIsShownAndStaysWhenItIsRemoved(t *testing.T) {
 			w.clock = w.clock.Add(time.Minute)
 			w.crosscheck()
 			require.Equal(t, v1alpha1.PhaseHeld, w.job("one").Status.Phase)
-			require.Contains(t, condition(w.job("one"), v1alpha1.ConditionHeld).Message, "standard error:\ntrying\nno such file")
+			require.Contains(
+				t,
+				condition(w.job("one"), v1alpha1.ConditionHeld).Message,
+				"standard error:\ntrying\nno such file",
+			)
 			w.schedd.Edit(1, 0, func(j *condor.Job) { j.Status, j.RemoveReason = condor.Removed, "via condor_rm" })
 			w.schedd.Leave(1, 0)
 			w.crosscheck()

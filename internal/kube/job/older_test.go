@@ -141,7 +141,11 @@ func TestAnOlderLedgerRepeatsNothingThoughTheScheddShowsAnotherQueue(t *testing.
 				w.later(5 * time.Minute)
 			}
 			require.Empty(t, w.schedd.Jobs())
-			require.Contains(t, condition(w.job("one"), v1alpha1.ConditionSubmitted).Message, "it has another queue than when the attempt began")
+			require.Contains(
+				t,
+				condition(w.job("one"), v1alpha1.ConditionSubmitted).Message,
+				"it has another queue than when the attempt began",
+			)
 			w.schedd.Restore(sent)
 			for range 3 {
 				w.later(5 * time.Minute)
@@ -179,8 +183,15 @@ func TestAnEndThatSomebodyWritesIntoTheStatusDoesNotHideAnOpenSubmission(t *test
 			require.Equal(t, ledger.Intent, w.run("one").State)
 			w.do(func(job *v1alpha1.HTCJob) {
 				job.Status = v1alpha1.HTCJobStatus{
-					Phase: v1alpha1.PhaseSucceeded, Attempt: attempt, ClusterID: 77, JobID: []string{"77.0"}, Succeeded: 1,
-					SpecHash: job.SpecHash(), ObservedGeneration: 1, StartTime: new(metav1.NewTime(w.clock)), CompletionTime: new(metav1.NewTime(w.clock)),
+					Phase:              v1alpha1.PhaseSucceeded,
+					Attempt:            attempt,
+					ClusterID:          77,
+					JobID:              []string{"77.0"},
+					Succeeded:          1,
+					SpecHash:           job.SpecHash(),
+					ObservedGeneration: 1,
+					StartTime:          new(metav1.NewTime(w.clock)),
+					CompletionTime:     new(metav1.NewTime(w.clock)),
 				}
 			})
 			w.clock = w.clock.Add(time.Minute)
@@ -378,7 +389,12 @@ func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 
 func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
 	forged := v1alpha1.HTCJobStatus{
-		Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Attempt: 99, JobID: []string{"1.0"}, ClusterID: 77, SpecHash: "forged",
+		Phase:     v1alpha1.PhaseSucceeded,
+		Succeeded: 5,
+		Attempt:   99,
+		JobID:     []string{"1.0"},
+		ClusterID: 77,
+		SpecHash:  "forged",
 	}
 	for name, c := range map[string]struct {
 		happens func(*world)
@@ -438,7 +454,8 @@ func TestAnEndedHTCJobsStatusThatIsEditedWhileNoHtcdRunsIsNotBelieved(t *testing
 			w.completes(1)
 			job := w.job("one").DeepCopy()
 			told := job.Status
-			job.Status.Attempt, job.Status.ClusterID, job.Status.Succeeded, job.Status.Phase = attempt, 7, 0, v1alpha1.PhaseFailed
+			job.Status.Attempt, job.Status.ClusterID, job.Status.Succeeded, job.Status.Phase =
+				attempt, 7, 0, v1alpha1.PhaseFailed
 			require.NoError(t, w.store.Update(job))
 			w.SameLedger = true
 			w.restart()
@@ -458,7 +475,9 @@ func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t 
 	edits := map[string]func(*v1alpha1.HTCJobStatus){
 		"it has ended": func(s *v1alpha1.HTCJobStatus) {
 			s.Phase, s.Active, s.Succeeded, s.Failed, s.CompletionTime = v1alpha1.PhaseFailed, 0, 0, 1, s.StartTime
-			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ByHand"}}
+			s.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Reason: "ByHand"},
+			}
 		},
 		"it runs": func(s *v1alpha1.HTCJobStatus) {
 			s.Phase, s.Active, s.Succeeded, s.CompletionTime, s.Conditions = v1alpha1.PhaseRunning, 1, 0, nil, nil
@@ -487,10 +506,21 @@ func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t 
 					w.later(time.Minute)
 				}
 				now := w.job("one").DeepCopy().Status
-				for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionComplete, v1alpha1.ConditionFailed} {
-					before, after := meta.FindStatusCondition(told.Conditions, kind), meta.FindStatusCondition(now.Conditions, kind)
+				for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionComplete,
+					v1alpha1.ConditionFailed} {
+					before, after := meta.FindStatusCondition(
+						told.Conditions,
+						kind,
+					), meta.FindStatusCondition(
+						now.Conditions,
+						kind,
+					)
 					require.NotNil(t, after, kind)
-					require.Equal(t, []any{before.Status, before.Reason, before.Message}, []any{after.Status, after.Reason, after.Message})
+					require.Equal(
+						t,
+						[]any{before.Status, before.Reason, before.Message},
+						[]any{after.Status, after.Reason, after.Message},
+					)
 				}
 				now.Conditions, now.LastChecked = told.Conditions, told.LastChecked
 				require.Equal(t, told, now)

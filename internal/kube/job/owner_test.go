@@ -16,8 +16,12 @@ import (
 // forge adds a running job of eve's with the tag of an HTCJob's attempt.
 func (w *world) forge(cluster int, name string, attempt int) {
 	w.schedd.Put(condor.Job{
-		Cluster: cluster, Tag: condor.Tag{UID: "uid-" + name, Attempt: attempt, Namespace: "default", Name: name}, Owner: "eve",
-		Status: condor.Running, QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(),
+		Cluster:       cluster,
+		Tag:           condor.Tag{UID: "uid-" + name, Attempt: attempt, Namespace: "default", Name: name},
+		Owner:         "eve",
+		Status:        condor.Running,
+		QDate:         w.clock.Unix(),
+		StageInFinish: w.clock.Unix(),
 	})
 }
 

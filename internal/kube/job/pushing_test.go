@@ -28,7 +28,10 @@ func TestWhatJobsHaveWrittenElsewhereIsListed(t *testing.T) {
 	w.apply(htcjob("one", queueOf(3), sentTo("https://s/{namespace}/{name}/{attempt}/{proc}")))
 	w.schedd.Leaves(
 		"1.0",
-		map[string]string{".htcd-out/0/small": "s", ".htcd-out/0.sent": "1 12\n" + strings.Repeat("a", 64) + "  1\n0 5\n"},
+		map[string]string{
+			".htcd-out/0/small": "s",
+			".htcd-out/0.sent":  "1 12\n" + strings.Repeat("a", 64) + "  1\n0 5\n",
+		},
 	)
 	w.schedd.Leaves("1.2", map[string]string{".htcd-out/0/small": "s"})
 	w.completed(1, 0, 3)

@@ -174,7 +174,13 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	var before, after []string
 	compare := func(field string, a, b any) {
 		if !reflect.DeepEqual(a, b) {
-			before, after = append(before, fmt.Sprintf("%s=%v", field, a)), append(after, fmt.Sprintf("%s=%v", field, b))
+			before, after = append(
+				before,
+				fmt.Sprintf("%s=%v", field, a),
+			), append(
+				after,
+				fmt.Sprintf("%s=%v", field, b),
+			)
 		}
 	}
 	compare("phase", was.Phase, is.Phase)

@@ -115,7 +115,11 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 			require.Equal(t, status, statusAfter)
 
 			want.Repaired = !c.stillOpen
-			require.Equal(t, Report{Differences: []crosscheck.Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{}))
+			require.Equal(
+				t,
+				Report{Differences: []crosscheck.Difference{want}, Checked: 1},
+				w.reconcile(ReconcileOptions{}),
+			)
 			require.Equal(t, c.phase, w.job("one").Status.Phase, "the status is right when it returns")
 			if !c.stillOpen {
 				require.Empty(t, w.reconcile(ReconcileOptions{}).Differences)
@@ -172,7 +176,11 @@ func TestReconcileKeepsToItsScope(t *testing.T) {
 		w.apply(htcjob(name, queueOf(2)))
 		w.schedd.Complete(i+1, -1, 3)
 	}
-	require.Equal(t, Report{Differences: []crosscheck.Difference{}}, w.reconcile(ReconcileOptions{Namespace: "another"}))
+	require.Equal(
+		t,
+		Report{Differences: []crosscheck.Difference{}},
+		w.reconcile(ReconcileOptions{Namespace: "another"}),
+	)
 	report := w.reconcile(ReconcileOptions{Namespace: "default", Name: "two"})
 	require.Equal(t, 2, report.Checked)
 	require.Equal(t, []string{"2.0", "2.1"}, []string{report.Differences[0].JobID, report.Differences[1].JobID})

@@ -215,7 +215,9 @@ func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {
 			})
 			w.asks(overtaken{w.schedd, func() {
 				again := condor.Tag{UID: "uid-one", Attempt: 1, Namespace: "default", Name: "one"}
-				w.schedd.Put(condor.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1})
+				w.schedd.Put(
+					condor.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1},
+				)
 			}})
 			look.look(w)
 			require.NotEmpty(t, w.schedd.Jobs())

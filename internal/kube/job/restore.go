@@ -24,8 +24,11 @@ import (
 func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc) {
 	status := job.Status
 	run := c.newRun(job, int(status.Attempt))
-	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed+status.Stopped)
-	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest = status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
+	run.Generation, run.Procs = status.ObservedGeneration, int(
+		status.Active+status.Succeeded+status.Failed+status.Stopped,
+	)
+	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest =
+		status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
 	p, err := c.pools.Lost(job)
 	if t, bad := p.Target(job, c.Site.Policy); err == nil && bad == nil {
@@ -99,8 +102,8 @@ func (c *Controller) opens(ctx context.Context, job *v1alpha1.HTCJob, intent led
 	return false, c.sender.Missing(ctx, places, intent, asked)
 }
 
-// restore records again, from the status, a run that the ledger has lost. A status that somebody has edited may tell of an
-// attempt that followed, or of an end, while one that the ledger has as an intent is open: HTCondor knows.
+// restore records again, from the status, a run that the ledger has lost. A status that somebody has edited may tell of
+// an attempt that followed, or of an end, while one that the ledger has as an intent is open: HTCondor knows.
 func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	if intent, err := c.latest(ctx, string(job.UID)); err == nil && intent.State == ledger.Intent {
 		if open, err := c.opens(ctx, job, intent); err != nil {
@@ -121,7 +124,8 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 			return err
 		}
 		if run.Cluster > 0 &&
-			(run.Factory == 0 || run.Confirmed || !run.Ended.IsZero()) { // a factory's procs get rows when they were made
+			// a factory's procs get rows when they were made
+			(run.Factory == 0 || run.Confirmed || !run.Ended.IsZero()) {
 			if err := tx.InsertProcs(run, run.Procs); err != nil {
 				return err
 			}

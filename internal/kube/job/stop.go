@@ -95,7 +95,11 @@ func (c *Controller) stop(
 	case stopped == 0: // all had ended by themselves
 		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
 	}
-	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, crosscheck.StopSuspended })
+	return c.endStop(
+		ctx,
+		run,
+		func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, crosscheck.StopSuspended },
+	)
 }
 
 // maxSpared bounds the length of a constraint.
@@ -108,7 +112,11 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]int, erro
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		numbers = nil
 		for _, status := range []ledger.Status{ledger.StatusSucceeded, ledger.StatusFailed} {
-			procs, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: status, Unconfirmed: true, Limit: maxSpared})
+			procs, err := tx.Procs(
+				run.UID,
+				run.Attempt,
+				ledger.ProcFilter{Status: status, Unconfirmed: true, Limit: maxSpared},
+			)
 			if err != nil {
 				return err
 			}

@@ -85,7 +85,8 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		return err
 	}
 	tokens, hash := c.Site.Tokens(job, p)
-	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory = hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
+	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory =
+		hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
 	}

@@ -165,7 +165,11 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			s.Idle = c.idleTold(job, *run)
 		}
 		if s.Counts.Failed > 0 {
-			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures, Besides: lifecycle.Apart(run)}
+			filter := ledger.ProcFilter{
+				Status:  ledger.StatusFailed,
+				Limit:   v1alpha1.MaxFailures,
+				Besides: lifecycle.Apart(run),
+			}
 			if s.Failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
 				return err
 			}

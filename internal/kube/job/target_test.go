@@ -212,7 +212,11 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 		schedd.Endpoint{Schedd: "second"},
 		w.backendOf(reconciler.Submitting)(t.Context(), "default/later-there"),
 	)
-	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(reconciler.Asking)(t.Context(), "default/later-here"))
+	require.Equal(
+		t,
+		schedd.Endpoint{Schedd: "first"},
+		w.backendOf(reconciler.Asking)(t.Context(), "default/later-here"),
+	)
 
 	second.Down(nil)
 	require.NoError(t, w.Refresh(t.Context()))
@@ -298,7 +302,12 @@ func TestAPassLeavesOutTheScheddAtWhichOneIsStillRunning(t *testing.T) {
 	asked := second.Calls(scheddtest.Queue)
 	done := make(chan error, 1)
 	go func() { done <- w.Crosscheck(context.WithoutCancel(t.Context())) }()
-	require.Eventually(t, func() bool { return second.Calls(scheddtest.Queue) > asked }, 10*time.Second, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { return second.Calls(scheddtest.Queue) > asked },
+		10*time.Second,
+		time.Millisecond,
+	)
 
 	first.Complete(1, 0, 0)
 	require.Eventually(t, func() bool {

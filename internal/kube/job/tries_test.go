@@ -16,7 +16,10 @@ import (
 )
 
 var errLimit = &condor.Error{
-	Kind: condor.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+	Kind:     condor.Limit,
+	Command:  "condor_submit",
+	ExitCode: 1,
+	Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
 }
 
 func TestAScheddAtItsLimitIsAskedByOneHTCJob(t *testing.T) {
@@ -104,7 +107,11 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 		w.schedd.Fail(
 			scheddtest.Submit,
 			scheddtest.Fault{
-				Err: &condor.Error{Command: "condor_submit", ExitCode: 1, Stderr: fmt.Sprintf("ERROR: the moon, cluster %d", i)},
+				Err: &condor.Error{
+					Command:  "condor_submit",
+					ExitCode: 1,
+					Stderr:   fmt.Sprintf("ERROR: the moon, cluster %d", i),
+				},
 			},
 		)
 	}
@@ -128,7 +135,13 @@ func TestAFailureThatRepeatsItselfIsTriedLessAndLessAndThenNoMore(t *testing.T) 
 func TestARefusalAtTheCommitIsBelievedWhenItIsRepeated(t *testing.T) {
 	refusal := func(words string) scheddtest.Fault {
 		return scheddtest.Fault{
-			Err: &condor.Error{Kind: condor.Refused, AtCommit: true, Command: "condor_submit", ExitCode: 1, Stderr: words},
+			Err: &condor.Error{
+				Kind:     condor.Refused,
+				AtCommit: true,
+				Command:  "condor_submit",
+				ExitCode: 1,
+				Stderr:   words,
+			},
 		}
 	}
 	for name, c := range map[string]struct {

@@ -85,7 +85,10 @@ func TestWhatIsStagedInPartIsRemoved(t *testing.T) {
 	w := newWorld(t)
 	run := ledger.Run{TempDir: filepath.Join(w.Staging, "uid-1")}
 	require.NoError(t, os.MkdirAll(filepath.Join(run.TempDir, "input"), 0o700))
-	files := []submit.File{{Name: "script", Mode: 0o600, Content: "exit 0\n"}, {Name: "sender", Mode: 0o700, From: "/nowhere"}}
+	files := []submit.File{
+		{Name: "script", Mode: 0o600, Content: "exit 0\n"},
+		{Name: "sender", Mode: 0o700, From: "/nowhere"},
+	}
 	err := w.sender.Stage(run, submit.Sandbox{Procs: 1, Files: files})
 	require.ErrorContains(t, err, "write the files to be submitted: stage sender")
 	require.NoDirExists(t, run.TempDir)

@@ -121,7 +121,8 @@ func (a *api) adopt(ctx context.Context, w *workload, job *v1alpha1.HTCJob) erro
 func (a *api) suspend(ctx context.Context, w *workload, is bool) error {
 	return a.patch(ctx, w, map[string]any{
 		"metadata": map[string]any{
-			"resourceVersion": w.ResourceVersion, "annotations": map[string]string{suspendedKey: strconv.FormatBool(is)},
+			"resourceVersion": w.ResourceVersion,
+			"annotations":     map[string]string{suspendedKey: strconv.FormatBool(is)},
 		},
 		"spec": map[string]any{"active": !is},
 	})
@@ -170,7 +171,11 @@ func (k *Kueue) update(ctx context.Context, at *api, w *workload, d lifecycle.De
 		return nil
 	}
 	return at.patch(
-		ctx, w, map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status}, "status")
+		ctx,
+		w,
+		map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status},
+		"status",
+	)
 }
 
 // onlyReclaims reports whether a status has nothing new but jobs that have ended.

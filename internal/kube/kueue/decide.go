@@ -72,9 +72,9 @@ func verdictOfPrebuilt(w *workload, job *v1alpha1.HTCJob) *lifecycle.Quota {
 	return q
 }
 
-// heard returns a demand as MultiKueue may hear of it. Once a Workload has finished, it deletes the HTCJob in the cluster
-// where it ran, so all must be told by then. If the quota is taken away it would send again what has ended, unless it hears
-// so at once.
+// heard returns a demand as MultiKueue may hear of it. Once a Workload has finished, it deletes the HTCJob in the
+// cluster where it ran, so all must be told by then. If the quota is taken away it would send again what has ended,
+// unless it hears so at once.
 func heard(w *workload, d lifecycle.Demand) (next lifecycle.Demand, may bool) {
 	if d.Over && !d.Told {
 		return d, false

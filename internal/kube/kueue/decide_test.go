@@ -26,7 +26,13 @@ func condition(kind string, is metav1.ConditionStatus, reason string) func(*work
 	return func(w *workload) {
 		meta.SetStatusCondition(
 			&w.Status.Conditions,
-			metav1.Condition{Type: kind, Status: is, Reason: reason, Message: "as Kueue says", LastTransitionTime: noon},
+			metav1.Condition{
+				Type:               kind,
+				Status:             is,
+				Reason:             reason,
+				Message:            "as Kueue says",
+				LastTransitionTime: noon,
+			},
 		)
 	}
 }
@@ -89,8 +95,9 @@ func TestNext(t *testing.T) {
 		"one that was preempted waits again":       {w: of10(taken...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "True Preempted"}},
 		"one that was deactivated waits for Kueue": {w: of10(closed...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "False InactiveWorkload"}},
 		"what is to run again is no longer given back": {
-			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Ended: 2}, reclaimed: 2, releases: true,
-			set: conditions{quotaReserved: "False Pending"},
+			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Ended: 2}, reclaimed: 2,
+			releases: true,
+			set:      conditions{quotaReserved: "False Pending"},
 		},
 		"what was given back is not given back now": {w: of10(of(evicted, preempted), not(quotaReserved), not(admitted))},
 	} {

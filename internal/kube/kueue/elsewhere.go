@@ -17,8 +17,8 @@ func SentElsewhere(object runtime.Object) bool {
 	return is && job.Spec.ManagedBy == v1alpha1.MultiKueue
 }
 
-// runElsewhere keeps the Workloads of HTCJobs that run in other clusters, which is all that is done for them here, until
-// ctx ends.
+// runElsewhere keeps the Workloads of HTCJobs that run in other clusters, which is all that is done for them here,
+// until ctx ends.
 func (k *Kueue) runElsewhere(ctx context.Context) {
 	add := func(object any) {
 		if key, err := cache.MetaNamespaceKeyFunc(object); err == nil {

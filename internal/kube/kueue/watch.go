@@ -110,7 +110,10 @@ func (k *Kueue) refused(job types.UID, why error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.Now()
-	maps.DeleteFunc(k.refusals, func(of types.UID, r refusal) bool { return of == job || now.Sub(r.at) > 10*time.Minute })
+	maps.DeleteFunc(
+		k.refusals,
+		func(of types.UID, r refusal) bool { return of == job || now.Sub(r.at) > 10*time.Minute },
+	)
 	if why == nil {
 		return
 	}
@@ -222,7 +225,11 @@ func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 		func(o *metav1.ListOptions) { o.LabelSelector = ourLabel },
 	).Informer()
 	_, err := informer.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: k.tell, UpdateFunc: func(_, now any) { k.tell(now) }, DeleteFunc: k.tell},
+		cache.ResourceEventHandlerFuncs{
+			AddFunc:    k.tell,
+			UpdateFunc: func(_, now any) { k.tell(now) },
+			DeleteFunc: k.tell,
+		},
 	)
 	if err != nil {
 		k.Log.Error().Err(err).Msg("Kueue's Workloads are not watched")

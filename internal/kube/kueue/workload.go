@@ -124,8 +124,11 @@ func newWorkload(
 	w := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": apiVersion, "kind": "Workload",
 		"spec": map[string]any{
-			"queueName": job.Labels[QueueLabel], "priority": int64(priority),
-			"podSets": []any{map[string]any{"name": podSet, "count": int64(min(d.Jobs, math.MaxInt32)), "template": set}},
+			"queueName": job.Labels[QueueLabel],
+			"priority":  int64(priority),
+			"podSets": []any{
+				map[string]any{"name": podSet, "count": int64(min(d.Jobs, math.MaxInt32)), "template": set},
+			},
 		},
 	}}
 	w.SetNamespace(job.Namespace)
@@ -138,9 +141,15 @@ func newWorkload(
 // owners have a Workload go with its object, without blockOwnerDeletion, which needs a right on the finalizers of such
 // objects.
 func owners(job *v1alpha1.HTCJob) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(job), Name: job.Name, UID: job.UID, Controller: new(true),
-	}}
+	return []metav1.OwnerReference{
+		{
+			APIVersion: v1alpha1.GroupVersion.String(),
+			Kind:       kindOf(job),
+			Name:       job.Name,
+			UID:        job.UID,
+			Controller: new(true),
+		},
+	}
 }
 
 // fits reports whether a Workload has quota for all that an HTCJob asks for.

@@ -93,7 +93,8 @@ func (s Situation) enough() bool {
 	case s.Job.Spec.SuccessPolicy == nil && run.Stop != crosscheck.StopSuccess, run.Stop == crosscheck.StopFailures,
 		run.Stop == crosscheck.StopDeadline && s.Stopped > 0:
 		return false
-	case (edited(s.Job, run) || run.Restored) && int(s.Job.Status.Attempt) == run.Attempt && s.Job.Status.Phase == v1alpha1.PhaseSucceeded:
+	case (edited(s.Job, run) || run.Restored) && int(s.Job.Status.Attempt) == run.Attempt &&
+		s.Job.Status.Phase == v1alpha1.PhaseSucceeded:
 		return true
 	}
 	return s.met(all) >= 0

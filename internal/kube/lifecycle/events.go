@@ -65,8 +65,12 @@ func success(s Situation) (reason, message string) {
 	if n.Failed == 0 {
 		return "Succeeded", fmt.Sprintf("%s succeeded", Plural(n.Succeeded, "job"))
 	}
-	return crosscheck.StopSuccess, fmt.Sprintf("%s succeeded, which is enough (spec.successPolicy); %d failed, %s removed",
-		Plural(n.Succeeded, "job"), n.Failed-s.stopped(), wasOrWere(s.stopped(), "other"))
+	return crosscheck.StopSuccess, fmt.Sprintf(
+		"%s succeeded, which is enough (spec.successPolicy); %d failed, %s removed",
+		Plural(n.Succeeded, "job"),
+		n.Failed-s.stopped(),
+		wasOrWere(s.stopped(), "other"),
+	)
 }
 
 // failureNews says why an attempt has failed. To an interactive one nothing else was to happen.
@@ -196,7 +200,10 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		return append(events, lastWords(before, after, s)...)
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
-	case after.Phase == v1alpha1.PhaseHeld, reason == "", reason == string(v1alpha1.PhaseRunning), reason == string(v1alpha1.PhaseSucceeded):
+	case after.Phase == v1alpha1.PhaseHeld,
+		reason == "",
+		reason == string(v1alpha1.PhaseRunning),
+		reason == string(v1alpha1.PhaseSucceeded):
 		// Reported above, or nothing to report.
 		if after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again {
 			tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))
@@ -235,5 +242,9 @@ func whyAgain(before, after v1alpha1.HTCJobStatus) string {
 
 // some says which jobs an attempt sends that does not send all.
 func some(p *v1alpha1.Partial) string {
-	return fmt.Sprintf("only the jobs %s run again, %d others have ended", Shorten(p.Procs, maxLine), p.Succeeded+p.Failed)
+	return fmt.Sprintf(
+		"only the jobs %s run again, %d others have ended",
+		Shorten(p.Procs, maxLine),
+		p.Succeeded+p.Failed,
+	)
 }

@@ -102,8 +102,16 @@ func TestAResultIsReadWhenAllOfItIsHere(t *testing.T) {
 	job := &v1alpha1.HTCJob{}
 	here := func(change func(*Situation)) Situation {
 		s := Situation{
-			Job: job, Run: &ledger.Run{State: ledger.Submitted, Procs: 2, Attempt: 1, Confirmed: true, SpecHash: job.SpecHash()},
-			Counts: ledger.Counts{Succeeded: 2}, Output: ledger.OutputCounts{Completed: 2},
+			Job: job,
+			Run: &ledger.Run{
+				State:     ledger.Submitted,
+				Procs:     2,
+				Attempt:   1,
+				Confirmed: true,
+				SpecHash:  job.SpecHash(),
+			},
+			Counts: ledger.Counts{Succeeded: 2},
+			Output: ledger.OutputCounts{Completed: 2},
 		}
 		change(&s)
 		return s
@@ -184,7 +192,11 @@ func TestTheDurationIsSaidWhenItNoLongerGrows(t *testing.T) {
 		"an htcd without this wrote": {func(s *Situation) { s.Run.Started, s.Run.Finished = time.Time{}, time.Time{} }, ""},
 	} {
 		s := Situation{
-			Run: &ledger.Run{Confirmed: true, Started: began, Finished: began.Add(62*time.Second + 300*time.Millisecond)},
+			Run: &ledger.Run{
+				Confirmed: true,
+				Started:   began,
+				Finished:  began.Add(62*time.Second + 300*time.Millisecond),
+			},
 		}
 		c.change(&s)
 		require.Equal(t, c.want, ran(s), name)

@@ -23,7 +23,8 @@ func inputsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situatio
 		set(kind, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case !read && len(spec.Credentials) == 0 && (run == nil || run.InputsDigest+run.ItemsDigest == ""):
 		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case run != nil && run.State == ledger.Refused && (run.Reason == ReasonInputFailed || meta.IsStatusConditionFalse(status.Conditions, kind)):
+	case run != nil && run.State == ledger.Refused &&
+		(run.Reason == ReasonInputFailed || meta.IsStatusConditionFalse(status.Conditions, kind)):
 		set(kind, metav1.ConditionFalse, run.Reason, run.Message)
 	case run != nil && run.InputsDigest != "":
 		set(kind, metav1.ConditionTrue, "Read", "the inputs have been read; their digest is "+run.InputsDigest)

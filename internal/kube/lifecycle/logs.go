@@ -69,7 +69,11 @@ func logsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation,
 	case wanted && LogsSaid(had, s):
 		say(had.Status, had.Reason, had.Message)
 	default:
-		say(metav1.ConditionFalse, logspod.ReasonWaiting, "the Pod is made when every job has ended and its output is here")
+		say(
+			metav1.ConditionFalse,
+			logspod.ReasonWaiting,
+			"the Pod is made when every job has ended and its output is here",
+		)
 	}
 }
 

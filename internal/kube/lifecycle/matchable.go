@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/matching"
 )
 
-// MatchableCondition shows why jobs wait for a slot, while there are any. What was known stays until more is. A job that
-// is started in vain is told also while it is seen running.
+// MatchableCondition shows why jobs wait for a slot, while there are any. What was known stays until more is. A job
+// that is started in vain is told also while it is seen running.
 func MatchableCondition(
 	set func(kind string, is metav1.ConditionStatus, reason, message string),
 	conditions *[]metav1.Condition,

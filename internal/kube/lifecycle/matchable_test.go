@@ -18,7 +18,10 @@ func TestMatchableIsThereWhileJobsWait(t *testing.T) {
 	look := func(waits bool, v *matching.Verdict) (news []Event) {
 		before := append([]metav1.Condition(nil), conditions...)
 		MatchableCondition(func(kind string, is metav1.ConditionStatus, reason, message string) {
-			meta.SetStatusCondition(&conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message})
+			meta.SetStatusCondition(
+				&conditions,
+				metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message},
+			)
 		}, &conditions, waits, v)
 		return MatchableNews(before, conditions)
 	}
@@ -49,7 +52,10 @@ func TestMatchableIsThereWhileJobsWait(t *testing.T) {
 func TestWhyAJobHasWaitedForTooLongStays(t *testing.T) {
 	job := &v1alpha1.HTCJob{}
 	meta.SetStatusCondition(&job.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionMatchable, Status: metav1.ConditionFalse, Reason: matching.ReasonNoneMeets, Message: "HasFPGA",
+		Type:    v1alpha1.ConditionMatchable,
+		Status:  metav1.ConditionFalse,
+		Reason:  matching.ReasonNoneMeets,
+		Message: "HasFPGA",
 	})
 	status := func(reason string) v1alpha1.HTCJobStatus {
 		return NewStatus(Situation{

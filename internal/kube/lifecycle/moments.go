@@ -27,7 +27,12 @@ type Moments struct {
 
 // MomentsOf returns those that a status tells of.
 func MomentsOf(created time.Time, s v1alpha1.HTCJobStatus) Moments {
-	m := Moments{Created: created, Sent: timeOf(s.StartTime), Started: timeOf(s.StartedAt), Known: timeOf(s.CompletionTime)}
+	m := Moments{
+		Created: created,
+		Sent:    timeOf(s.StartTime),
+		Started: timeOf(s.StartedAt),
+		Known:   timeOf(s.CompletionTime),
+	}
 	if lasted, err := time.ParseDuration(s.Duration); err == nil && s.StartedAt != nil && s.Phase.Terminal() {
 		m.Finished = m.Started.Add(lasted)
 	}

@@ -45,7 +45,8 @@ func TestWhatAnAttemptSpentItsTimeWith(t *testing.T) {
 			[]string{"staging 4", "condor_submit 2", "queue 0", "run 14", "notice 11"},
 		},
 		"HTCondor's clock is ahead": {
-			Moments{Created: at(0), Handed: at(4), Sent: at(6), Started: at(100), Finished: at(120), Known: at(31), Fetched: at(32)},
+			Moments{Created: at(0), Handed: at(4), Sent: at(6), Started: at(100), Finished: at(120), Known: at(31),
+				Fetched: at(32)},
 			[]string{"staging 4", "condor_submit 2", "queue 25", "run 0", "notice 0", "fetch 1"},
 		},
 	} {
@@ -81,19 +82,46 @@ func TestATraceTellsOfAnAttemptOnceItsOutputIsHere(t *testing.T) {
 
 func TestTheWholeOfATraceCoversItsParts(t *testing.T) {
 	begun := time.Unix(1000, 0)
-	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "scan", UID: "u", CreationTimestamp: metav1.NewTime(begun)}}
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:         "ns",
+			Name:              "scan",
+			UID:               "u",
+			CreationTimestamp: metav1.NewTime(begun),
+		},
+	}
 	run := ledger.Run{
-		UID: "u", Attempt: 1, Created: begun.Add(time.Second), Submitted: begun.Add(2 * time.Second), Cluster: 7, Schedd: "s", Procs: 3,
-		Ended: begun.Add(time.Minute),
+		UID:       "u",
+		Attempt:   1,
+		Created:   begun.Add(time.Second),
+		Submitted: begun.Add(2 * time.Second),
+		Cluster:   7,
+		Schedd:    "s",
+		Procs:     3,
+		Ended:     begun.Add(time.Minute),
 	}
 	got := TraceOf(Situation{Job: job, Run: &run}, v1alpha1.HTCJobStatus{
-		Phase: v1alpha1.PhaseFailed, Attempt: 1,
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "1 of 3 jobs failed"}},
+		Phase:   v1alpha1.PhaseFailed,
+		Attempt: 1,
+		Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "1 of 3 jobs failed"},
+		},
 	}, time.Time{})
 	whole := got.Spans[0]
-	require.Equal(t, []any{"", begun, run.Ended, "1 of 3 jobs failed"}, []any{whole.Path, whole.Start, whole.End, whole.Error})
+	require.Equal(
+		t,
+		[]any{"", begun, run.Ended, "1 of 3 jobs failed"},
+		[]any{whole.Path, whole.Start, whole.End, whole.Error},
+	)
 	require.Equal(t, map[string]string{
-		"k8s.namespace.name": "ns", "htc.name": "scan", "htc.uid": "u", "htc.attempt": "1", "htc.phase": "Failed", "htc.schedd": "s",
-		"htc.cluster": "7", "htc.jobs": "3", "htc.pool": "",
+		"k8s.namespace.name": "ns",
+		"htc.name":           "scan",
+		"htc.uid":            "u",
+		"htc.attempt":        "1",
+		"htc.phase":          "Failed",
+		"htc.schedd":         "s",
+		"htc.cluster":        "7",
+		"htc.jobs":           "3",
+		"htc.pool":           "",
 	}, whole.Attributes)
 }

@@ -17,19 +17,21 @@ type Situation struct {
 	Job      *v1alpha1.HTCJob
 	Run      *ledger.Run // the newest; nil if none was ever begun
 	Counts   ledger.Counts
-	Failures []ledger.Proc  // the first few failed procs
-	Held     *ledger.Proc   // a held proc, if any
-	Quota    *Quota         // the word of a quota outside of htcd; nil: it is subject to none
-	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
-	Early    bool           // the finalizer says nothing about a first attempt: it was there from the beginning
-	Released bool           // our finalizer was removed from this version of it: the cache does not show that yet
-	Orphans  bool           // the ledger has runs of an older object of this name
-	Unwanted procset.Set    // open procs that are to be removed: see Cancels
+	Failures []ledger.Proc // the first few failed procs
+	Held     *ledger.Proc  // a held proc, if any
+	Quota    *Quota        // the word of a quota outside of htcd; nil: it is subject to none
+	// for people: the variables that only a listed proc has, by its number; empty if none has any
+	Items    map[int]string
+	Early    bool        // the finalizer says nothing about a first attempt: it was there from the beginning
+	Released bool        // our finalizer was removed from this version of it: the cache does not show that yet
+	Orphans  bool        // the ledger has runs of an older object of this name
+	Unwanted procset.Set // open procs that are to be removed: see Cancels
 
 	Pool AtOnce // what its pool leaves to a factory; 0: any number
 	Idle int    // how many of a factory's jobs may wait for a slot, as HTCondor was last told
 
-	Unasked   bool               // whether the ledger or the status knows the newest run only HTCondor can say: see Whose
+	// whether the ledger or the status knows the newest run only HTCondor can say: see Whose
+	Unasked   bool
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
 	Successes []Successes        // for each rule of spec.successPolicy
@@ -110,7 +112,12 @@ func Plan(s Situation) Decision {
 			Message: crosscheck.StopMessage(crosscheck.StopSuspended),
 		}
 	case at == active && overdue(s):
-		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: DeadlinePassed(s.activeDeadline())}
+		return Decision{
+			Action:  Stop,
+			Attempt: run.Attempt,
+			Reason:  crosscheck.StopDeadline,
+			Message: DeadlinePassed(s.activeDeadline()),
+		}
 	case early != "":
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
 	// Before any is cancelled: else HTCondor makes others in their places though fewer are wanted.

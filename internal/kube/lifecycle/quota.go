@@ -67,9 +67,9 @@ func (s Situation) Demand() Demand {
 	return d
 }
 
-// DemandElsewhere returns what an HTCJob needs that runs in another cluster, as far as its status tells, which is copied
-// from there. What has ended runs again only if the annotation asks for it: the spec's hash in the status may be that of
-// another release of htcd.
+// DemandElsewhere returns what an HTCJob needs that runs in another cluster, as far as its status tells, which is
+// copied from there. What has ended runs again only if the annotation asks for it: the spec's hash in the status may be
+// that of another release of htcd.
 func DemandElsewhere(job *v1alpha1.HTCJob) Demand {
 	is, rerun := job.Status, job.Rerun()
 	if is.Active > 0 {

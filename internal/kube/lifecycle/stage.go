@@ -12,14 +12,15 @@ import (
 type stage int
 
 const (
-	notBegun  stage = iota // there was none
-	begun                  // it may or may not have been sent
-	active                 // some of its jobs have not ended
-	draining               // htcd has ended it but for the jobs that run
-	stopping               // htcd is ending it; HTCondor has not said yet how each of its jobs ended
-	ended                  // all its jobs have ended
-	refused                // it cannot be sent
-	withdrawn              // its files never arrived and it was removed before it could run anything, or spec.suspend removed it
+	notBegun stage = iota // there was none
+	begun                 // it may or may not have been sent
+	active                // some of its jobs have not ended
+	draining              // htcd has ended it but for the jobs that run
+	stopping              // htcd is ending it; HTCondor has not said yet how each of its jobs ended
+	ended                 // all its jobs have ended
+	refused               // it cannot be sent
+	// its files never arrived and it was removed before it could run anything, or spec.suspend removed it
+	withdrawn
 )
 
 func (s Situation) stage() stage {

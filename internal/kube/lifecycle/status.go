@@ -97,7 +97,8 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case v.Secret.Err != nil && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Secret.Err.Reason, v.Secret.Err.Message)
-	case !v.Secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
+	case !v.Secret.Known && !status.Phase.Terminal() &&
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
 		// After a restart the previous condition stays until the Secret has been checked.
 	case v.Secret.Err != nil:
 	// If the blocker is now the schedd or a full volume, the earlier complaint about the Secret no longer holds.
@@ -111,7 +112,8 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		)
 	}
 	switch {
-	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
+	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil &&
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
 		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
 	case v.Backend.Asked && v.Backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
@@ -126,7 +128,12 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
-		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
+		set(
+			v.Blocker.Condition,
+			metav1.ConditionFalse,
+			v.Blocker.Reason,
+			v.Blocker.Message,
+		) // it says what the user can do
 	}
 	far := status.Message // how far it was is still said
 	if !kept {
@@ -165,7 +172,13 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
 	switch {
 	case run.State == ledger.Intent:
-		status.Active, status.Succeeded, status.Failed = int32(run.Procs), int32(s.Counts.Succeeded), int32(s.Counts.Failed)
+		status.Active, status.Succeeded, status.Failed = int32(
+			run.Procs,
+		), int32(
+			s.Counts.Succeeded,
+		), int32(
+			s.Counts.Failed,
+		)
 	case back && !suspended: // this attempt has ended; the next one is held back
 	case run.State == ledger.Refused:
 		status.Succeeded, status.Failed = int32(s.Counts.Succeeded), int32(run.Procs+s.Counts.Failed)
@@ -198,8 +211,14 @@ func describeFailures(s Situation) []v1alpha1.Failure {
 	var failures []v1alpha1.Failure
 	for _, p := range s.Failures {
 		failures = append(failures, v1alpha1.Failure{
-			JobID: p.JobID(), Proc: new(int32(p.Proc)), Item: itemOf(s, p), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
-			Reason: p.Reason, Message: Shorten(p.Message, MaxNote), Stderr: p.Stderr,
+			JobID:    p.JobID(),
+			Proc:     new(int32(p.Proc)),
+			Item:     itemOf(s, p),
+			ExitCode: int32OrNil(p.ExitCode),
+			Signal:   int32OrNil(p.Signal),
+			Reason:   p.Reason,
+			Message:  Shorten(p.Message, MaxNote),
+			Stderr:   p.Stderr,
 		})
 	}
 	return failures
@@ -251,8 +270,12 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited),
-		v.blockedBy(v1alpha1.ConditionInputsReady), v.blockedBy(v1alpha1.ConditionSubmitted) && v.Decision.Action == Submit:
+	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) ||
+		v.Blocker.Reason == ReasonOutputAwaited),
+		v.blockedBy(
+			v1alpha1.ConditionInputsReady,
+		),
+		v.blockedBy(v1alpha1.ConditionSubmitted) && v.Decision.Action == Submit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		reason, message := "Suspended", "spec.suspend is true"
@@ -261,8 +284,18 @@ func submittedCondition(set setCondition, s Situation, v View) {
 		}
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, reason, message)
 	case run != nil && run.State == ledger.Submitted:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
-			fmt.Sprintf("cluster %d with %s is at schedd %s%s", run.Cluster, Plural(run.Procs, "job"), run.Schedd, keeps(run)))
+		set(
+			v1alpha1.ConditionSubmitted,
+			metav1.ConditionTrue,
+			"Submitted",
+			fmt.Sprintf(
+				"cluster %d with %s is at schedd %s%s",
+				run.Cluster,
+				Plural(run.Procs, "job"),
+				run.Schedd,
+				keeps(run),
+			),
+		)
 	case run != nil && run.State == ledger.Refused:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
 	case v.Blocker != nil:
@@ -345,7 +378,10 @@ func HeldMessage(many, name string, one ledger.Proc, kind string) string {
 	message := fmt.Sprintf(
 		"%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; "+
 			"or delete the %s. Who has a login at the schedd can condor_release it instead",
-		many, name, one.Message, kind,
+		many,
+		name,
+		one.Message,
+		kind,
 	)
 	if one.Stderr != "" {
 		message += ". The end of its standard error:\n" + one.Stderr
@@ -357,7 +393,8 @@ func HeldMessage(many, name string, one ledger.Proc, kind string) string {
 func PausedMessage(many string, run ledger.Run) string {
 	return fmt.Sprintf(
 		"HTCondor makes none of the %s: %s. Who has a login at the schedd can condor_release that cluster once the cause is mended",
-		many, run.Paused(),
+		many,
+		run.Paused(),
 	)
 }
 

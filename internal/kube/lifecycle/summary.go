@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// Summary returns what a list shows of a status: the reason that matters most, with the message of its condition. Without
-// one there is only how far it is or, where that is not known, whether it was sent.
+// Summary returns what a list shows of a status: the reason that matters most, with the message of its condition.
+// Without one there is only how far it is or, where that is not known, whether it was sent.
 func Summary(phase v1alpha1.Phase, conditions []metav1.Condition, far string) (reason, message string) {
 	if why := mattersMost(phase, conditions); why != nil {
 		return why.Reason, Shorten(why.Message, MaxNote)
@@ -55,8 +55,8 @@ func mattersMost(phase v1alpha1.Phase, conditions []metav1.Condition) *metav1.Co
 // ReasonStopping is a reason of the condition Suspended while it is not yet True.
 const ReasonStopping = "Stopping"
 
-// AwaitsOutput returns the reason and message of what has succeeded, and spec.completeAfterOutput does not let be called
-// so yet.
+// AwaitsOutput returns the reason and message of what has succeeded, and spec.completeAfterOutput does not let be
+// called so yet.
 func AwaitsOutput(succeeded string) (reason, message string) {
 	return "FetchingOutput", succeeded + " succeeded; spec.completeAfterOutput waits for their output"
 }

@@ -47,7 +47,11 @@ func Whole(name string, of metav1.Object, t Traced, begun time.Time, parts []tra
 			whole.End = part.End
 		}
 	}
-	if c := meta.FindStatusCondition(t.Conditions, v1alpha1.ConditionFailed); c != nil && c.Status == metav1.ConditionTrue {
+	if c := meta.FindStatusCondition(
+		t.Conditions,
+		v1alpha1.ConditionFailed,
+	); c != nil &&
+		c.Status == metav1.ConditionTrue {
 		whole.Error = c.Message
 	}
 	return whole

@@ -31,7 +31,11 @@ func NameURL(spec v1alpha1.HTCJobSpec, p ledger.Proc) string {
 	if m := sentFile.FindStringSubmatch(message); m != nil && strings.Contains(message, outputFailed) {
 		if n, err := strconv.Atoi(m[1]); err == nil && n < len(spec.Outputs) && spec.Outputs[n].URL != "" {
 			of := condor.Tag{Namespace: p.Namespace, Name: p.Name, Attempt: p.Attempt}
-			return withURLs(message, "spec.outputs: ", []string{of.Destination(spec.Outputs[n].URL, strconv.Itoa(p.Proc))})
+			return withURLs(
+				message,
+				"spec.outputs: ",
+				[]string{of.Destination(spec.Outputs[n].URL, strconv.Itoa(p.Proc))},
+			)
 		}
 	}
 	if !strings.Contains(message, inputFailed) {

@@ -28,7 +28,11 @@ func describeOutputs(s Situation) []v1alpha1.WrittenOutput {
 	size := 0
 	for _, w := range s.Written[:min(len(s.Written), MaxOutputs)] {
 		o := v1alpha1.WrittenOutput{
-			Path: w.Path, Proc: int32(w.Proc), URL: At(w.URL, w.Proc), Artifact: At(w.Artifact, w.Proc), Digest: w.Digest,
+			Path:     w.Path,
+			Proc:     int32(w.Proc),
+			URL:      At(w.URL, w.Proc),
+			Artifact: At(w.Artifact, w.Proc),
+			Digest:   w.Digest,
 		}
 		if w.Size >= 0 {
 			o.Size = new(w.Size)

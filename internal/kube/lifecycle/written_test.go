@@ -37,7 +37,9 @@ func TestTheConditionSaysHowFarArtifactsArePushed(t *testing.T) {
 		"all have failed":                       {ledger.Submitted, true, 0, 0, ledger.PushCounts{Any: true}, nil, "True NothingToPush: no job has succeeded and left an artifact"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := v1alpha1.HTCJobStatus{Conditions: []metav1.Condition{{Type: kind, Status: "Unknown", Reason: "Before"}}}
+			status := v1alpha1.HTCJobStatus{
+				Conditions: []metav1.Condition{{Type: kind, Status: "Unknown", Reason: "Before"}},
+			}
 			set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 				meta.SetStatusCondition(
 					&status.Conditions,

@@ -14,7 +14,9 @@ import (
 )
 
 func named(name string) *v1alpha1.HTCJob {
-	return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)}}
+	return &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+	}
 }
 
 func TestTheNextStepOfAPod(t *testing.T) {
@@ -23,7 +25,15 @@ func TestTheNextStepOfAPod(t *testing.T) {
 	second, failed, none := first, first, Goal{UID: job.UID, None: true}
 	second.Attempt, failed.Succeeded = 2, false
 	pod, text := newPod(job, first, "image"), newText(job, first, nil)
-	going, other, otherText := pod.DeepCopy(), newPod(named("other"), first, "image"), newText(named("other"), first, nil)
+	going, other, otherText := pod.DeepCopy(), newPod(
+		named("other"),
+		first,
+		"image",
+	), newText(
+		named("other"),
+		first,
+		nil,
+	)
 	going.DeletionTimestamp = new(metav1.Now())
 	for name, c := range map[string]struct {
 		goal Goal

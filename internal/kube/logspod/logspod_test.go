@@ -105,7 +105,10 @@ func TestManyJobsFit(t *testing.T) {
 	s := output.Store{Root: t.TempDir()}
 	text := Text{Store: s, Attempt: attempt, All: 100000, Note: ""}
 	for proc := range MaxJobs {
-		text.Jobs = append(text.Jobs, Job{Proc: proc, ID: fmt.Sprintf("123456.%d", proc), Note: strings.Repeat("x", 4096)})
+		text.Jobs = append(
+			text.Jobs,
+			Job{Proc: proc, ID: fmt.Sprintf("123456.%d", proc), Note: strings.Repeat("x", 4096)},
+		)
 		if proc%2 == 0 {
 			put(t, s, proc, strings.Repeat("o\n", 3000), strings.Repeat("e\n", proc))
 		}

@@ -31,7 +31,11 @@ func objectMeta(job *v1alpha1.HTCJob, name string, g Goal) metav1.ObjectMeta {
 
 // newText is the ConfigMap.
 func newText(job *v1alpha1.HTCJob, g Goal, files map[string][]byte) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: objectMeta(job, TextName(job.Name), g), Immutable: new(true), BinaryData: files}
+	return &corev1.ConfigMap{
+		ObjectMeta: objectMeta(job, TextName(job.Name), g),
+		Immutable:  new(true),
+		BinaryData: files,
+	}
 }
 
 // newPod prints the text and ends. It has no rights and needs no network, and fits the strictest Pod Security standard.
@@ -63,9 +67,11 @@ func newPod(job *v1alpha1.HTCJob, g Goal, image string) *corev1.Pod {
 				},
 				VolumeMounts: []corev1.VolumeMount{{Name: "log", MountPath: mount, ReadOnly: true}},
 			}},
-			Volumes: []corev1.Volume{{Name: "log", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: TextName(job.Name)},
-			}}}},
+			Volumes: []corev1.Volume{
+				{Name: "log", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: TextName(job.Name)},
+				}}},
+			},
 		},
 	}
 }

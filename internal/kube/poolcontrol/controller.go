@@ -63,7 +63,15 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{Options: o, news: make(chan struct{}, 1)}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCPool, v1alpha1.HTCPoolStatus, Load](options{
-		Kind: kind{c}, Name: "HTCPool", Label: "pool", Common: o.Common, Informer: o.Informer, Objects: o.Objects, Log: o.Log,
+		Kind: kind{
+			c,
+		},
+		Name:     "HTCPool",
+		Label:    "pool",
+		Common:   o.Common,
+		Informer: o.Informer,
+		Objects:  o.Objects,
+		Log:      o.Log,
 	})
 	return c, err
 }

@@ -74,7 +74,11 @@ type apiserver struct {
 	w *world
 }
 
-func (a apiserver) SetStatus(_ context.Context, p *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) (*v1alpha1.HTCPool, error) {
+func (a apiserver) SetStatus(
+	_ context.Context,
+	p *v1alpha1.HTCPool,
+	s v1alpha1.HTCPoolStatus,
+) (*v1alpha1.HTCPool, error) {
 	a.w.sets = append(a.w.sets, s)
 	p = p.DeepCopy()
 	p.ResourceVersion, p.Status = "2", s

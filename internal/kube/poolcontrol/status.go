@@ -34,7 +34,13 @@ const (
 func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 	n := v.load
 	s := v1alpha1.HTCPoolStatus{
-		Idle: int32(n.Idle), Running: int32(n.Running), Held: int32(n.Held), Open: int32(n.Open), Waiting: int32(n.Waiting),
+		Idle: int32(
+			n.Idle,
+		),
+		Running:            int32(n.Running),
+		Held:               int32(n.Held),
+		Open:               int32(n.Open),
+		Waiting:            int32(n.Waiting),
 		ObservedGeneration: p.Generation,
 	}
 	for _, at := range n.Namespaces[:min(len(n.Namespaces), v1alpha1.MaxPoolNamespaces)] {

@@ -105,9 +105,17 @@ func TestTheStatusOfAPool(t *testing.T) {
 	s.Namespaces = nil
 	conditions := s.Conditions
 	s.Conditions = nil
-	require.Equal(t, v1alpha1.HTCPoolStatus{Open: 9, Idle: 4, Running: 3, Held: 2, Waiting: 1, ObservedGeneration: 3}, s)
+	require.Equal(
+		t,
+		v1alpha1.HTCPoolStatus{Open: 9, Idle: 4, Running: 3, Held: 2, Waiting: 1, ObservedGeneration: 3},
+		s,
+	)
 	require.Equal(t, metav1.Condition{
-		Type: "Default", Status: "True", Reason: "InUse", Message: "HTCJobs that name no pool use this one", ObservedGeneration: 3,
+		Type:               "Default",
+		Status:             "True",
+		Reason:             "InUse",
+		Message:            "HTCJobs that name no pool use this one",
+		ObservedGeneration: 3,
 		LastTransitionTime: metav1.NewTime(noon.Truncate(time.Second)),
 	}, *meta.FindStatusCondition(conditions, "Default"))
 

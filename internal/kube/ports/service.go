@@ -35,7 +35,9 @@ func service(job *v1alpha1.HTCJob, ports []v1alpha1.JobPort, here []int32) *core
 	owner.BlockOwnerDeletion = nil
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name, Labels: map[string]string{managedBy: Name}, OwnerReferences: []metav1.OwnerReference{*owner},
+			Name:            job.Name,
+			Labels:          map[string]string{managedBy: Name},
+			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Spec: corev1.ServiceSpec{Selector: map[string]string{Label: Name}},
 	}

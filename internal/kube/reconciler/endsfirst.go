@@ -15,8 +15,8 @@ const (
 	betweenLooks = 10 * time.Millisecond
 )
 
-// tellers is how many workers tell of ends for each that tells of other changes: they mostly wait for the apiserver, and
-// it divides its time by what is asked of it at once.
+// tellers is how many workers tell of ends for each that tells of other changes: they mostly wait for the apiserver,
+// and it divides its time by what is asked of it at once.
 const tellers = 4
 
 // News queues an object about which something was learned: that it has ended, or something else.

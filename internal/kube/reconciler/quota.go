@@ -8,9 +8,9 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
-// Quota is a quota outside of htcd, before the limits of pools: what is subject to it is sent, or enters the line of its
-// pool, once it has consent. What is not an HTCJob is described to it as the HTCJob that asks for as much, of the kind
-// that it is.
+// Quota is a quota outside of htcd, before the limits of pools: what is subject to it is sent, or enters the line of
+// its pool, once it has consent. What is not an HTCJob is described to it as the HTCJob that asks for as much, of the
+// kind that it is.
 type Quota interface {
 	// Of returns its word, nil about what is subject to none. It does no I/O.
 	Of(job *v1alpha1.HTCJob, demand func() lifecycle.Demand) *lifecycle.Quota

@@ -50,7 +50,8 @@ func NewShared(
 	return s
 }
 
-// queues has the ledger remember with which queue each schedd answers: after a restart, too, another one is known as such.
+// queues has the ledger remember with which queue each schedd answers: after a restart, too, another one is known as
+// such.
 func queues(book Ledger) func(context.Context, schedd.Endpoint, schedd.Queue) ([]schedd.Queue, error) {
 	return func(ctx context.Context, at schedd.Endpoint, now schedd.Queue) (all []schedd.Queue, err error) {
 		known := func(tx *ledger.Tx) (is bool, err error) {

@@ -53,7 +53,13 @@ func Judge(queued, left, unstaged []condor.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
 	isLauncher := func(j condor.Job) bool { return j.Launcher }
 	if slices.ContainsFunc(slices.Concat(queued, left), func(j condor.Job) bool { return !j.Launcher }) {
-		queued, left = slices.DeleteFunc(slices.Clone(queued), isLauncher), slices.DeleteFunc(slices.Clone(left), isLauncher)
+		queued, left = slices.DeleteFunc(
+			slices.Clone(queued),
+			isLauncher,
+		), slices.DeleteFunc(
+			slices.Clone(left),
+			isLauncher,
+		)
 	}
 	for _, j := range slices.Concat(queued, left) {
 		f := clusters[j.Cluster]

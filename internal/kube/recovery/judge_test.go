@@ -15,7 +15,12 @@ func TestJudge(t *testing.T) {
 		return condor.Job{Cluster: cluster, Status: condor.Held, HoldReasonCode: 16, QDate: now.Add(-age).Unix()}
 	}
 	neverRan := func(cluster, proc int) condor.Job {
-		return condor.Job{Cluster: cluster, Proc: proc, Status: condor.Removed, RemoveReason: "Staging of job files failed"}
+		return condor.Job{
+			Cluster:      cluster,
+			Proc:         proc,
+			Status:       condor.Removed,
+			RemoveReason: "Staging of job files failed",
+		}
 	}
 	idle := condor.Job{Cluster: 7, Proc: 2, Status: condor.Idle, StageInFinish: 5}
 	for name, c := range map[string]struct {

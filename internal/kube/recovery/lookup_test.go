@@ -17,7 +17,10 @@ import (
 
 func TestALookupThatBeganBeforeASubmissionEndedIsNotBelieved(t *testing.T) {
 	book := ledgertest.Open(t)
-	runs := []ledger.Run{{UID: "other", Attempt: 1, State: ledger.Intent}, {UID: "one", Attempt: 1, State: ledger.Intent}}
+	runs := []ledger.Run{
+		{UID: "other", Attempt: 1, State: ledger.Intent},
+		{UID: "one", Attempt: 1, State: ledger.Intent},
+	}
 	for i := range runs {
 		runs[i].Namespace, runs[i].Name, runs[i].Procs, runs[i].Schedd = "default", runs[i].UID, 1, scheddtest.Name
 		runs[i].TokenHash, runs[i].TempDir = []byte("hash"), "/staging/"+runs[i].UID

@@ -28,7 +28,11 @@ const (
 // answer, if that is why.
 func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	submitted := func(reason, message string) (lifecycle.Blocker, schedd.Endpoint) {
-		return lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reason, Message: message}, schedd.Endpoint{}
+		return lifecycle.Blocker{
+			Condition: v1alpha1.ConditionSubmitted,
+			Reason:    reason,
+			Message:   message,
+		}, schedd.Endpoint{}
 	}
 	if e, ok := errors.AsType[interface {
 		error
@@ -37,7 +41,11 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 		return e.Blocker(), schedd.Endpoint{}
 	}
 	if e, ok := errors.AsType[*artifact.Unusable](err); ok {
-		return lifecycle.Blocker{Condition: v1alpha1.ConditionOutputsPushed, Reason: e.Reason, Message: err.Error()}, schedd.Endpoint{}
+		return lifecycle.Blocker{
+			Condition: v1alpha1.ConditionOutputsPushed,
+			Reason:    e.Reason,
+			Message:   err.Error(),
+		}, schedd.Endpoint{}
 	}
 	if e, ok := errors.AsType[*admission.Waits](err); ok {
 		return submitted(e.Reason, e.Message)
@@ -58,7 +66,10 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 		)
 	}
 	if ledger.IsUnavailable(err) {
-		return submitted("LedgerUnavailable", fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err))
+		return submitted(
+			"LedgerUnavailable",
+			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err),
+		)
 	}
 	t := backend.Explain(err)
 	return lifecycle.Blocker{Condition: conditionOf[t.With], Reason: t.Reason, Message: t.Message}, t.Endpoint

@@ -30,7 +30,12 @@ type At struct {
 }
 
 // SearchAll is Search at several places. All of them must answer: what one does not have, the next may.
-func (s *Sender) SearchAll(ctx context.Context, places []backend.Target, these condor.Constraint, since string) ([]At, error) {
+func (s *Sender) SearchAll(
+	ctx context.Context,
+	places []backend.Target,
+	these condor.Constraint,
+	since string,
+) ([]At, error) {
 	var all []At
 	for _, t := range places {
 		id, err := s.Owners.Credentials.Identity(ctx, t)

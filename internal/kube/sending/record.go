@@ -185,8 +185,8 @@ func (s *Sender) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {
 	return s.Output.Drop(namespace, name)
 }
 
-// LaterThan reports whether one of the schedds has a later run of the object than this one, the newest in the ledger. That
-// none has, two answers must say, as of an attempt that may be sent again: it is a *Waiting until then.
+// LaterThan reports whether one of the schedds has a later run of the object than this one, the newest in the ledger.
+// That none has, two answers must say, as of an attempt that may be sent again: it is a *Waiting until then.
 func (s *Sender) LaterThan(ctx context.Context, run ledger.Run, places []backend.Target) (bool, error) {
 	asked := s.Now()
 	all, err := s.SearchAll(ctx, places, condor.LaterConstraint(run.UID, run.Attempt), "")

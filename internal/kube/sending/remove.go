@@ -18,10 +18,10 @@ import (
 )
 
 // RemoveAll removes every job of a deleted object by its tag, has rest remove what else of it is at each target, and
-// returns nil once the queues show nothing of it. What may be there, as far as the ledger knows, must be absent from two
-// answers of one process of its schedd, since a cluster might still appear, and another process may have another queue;
-// one answer is enough if that process has shown the jobs as removed. They must be an hour apart if a queue is another
-// than that to which it was sent or, where the ledger has lost what was sent, younger than the object.
+// returns nil once the queues show nothing of it. What may be there, as far as the ledger knows, must be absent from
+// two answers of one process of its schedd, since a cluster might still appear, and another process may have another
+// queue; one answer is enough if that process has shown the jobs as removed. They must be an hour apart if a queue is
+// another than that to which it was sent or, where the ledger has lost what was sent, younger than the object.
 func (s *Sender) RemoveAll(
 	ctx context.Context,
 	targets []backend.Target,
@@ -104,7 +104,10 @@ func mayBeThere(targets []backend.Target, created time.Time, runs []ledger.Run) 
 
 // processes asks the schedds that may have something, from now on, which of their processes answer, as one number for
 // all of them, and whether any has another queue than when that was sent to it.
-func (s *Sender) processes(ctx context.Context, may map[backend.Target]time.Time) (started int64, another bool, err error) {
+func (s *Sender) processes(
+	ctx context.Context,
+	may map[backend.Target]time.Time,
+) (started int64, another bool, err error) {
 	now := s.Now()
 	for t, since := range may {
 		d, err := s.daemon(ctx, t, now)
@@ -140,7 +143,9 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 		s.warnOfStrangers(strange)
 		left.Others, err = nil, nil
 	}
-	if accounts, all := backend.KnownAccounts(there); all { // somebody else may keep a removed job with this tag in the queue
+	if accounts, all := backend.KnownAccounts(
+		there,
+	); all { // somebody else may keep a removed job with this tag in the queue
 		of, _ := left.Of(accounts)
 		left.Removed = of.Removed
 	}
@@ -189,9 +194,9 @@ func (s *Sender) RemoveNodes(
 	return s.NoFactory(ctx, t, runs, these)
 }
 
-// NoFactory returns nil once the queue shows no factory of these runs; without runs the ledger may have lost them, so it
-// asks anyhow. HTCondor keeps a factory that was removed for some seconds after the last of its jobs has left, and makes
-// more jobs if the schedd is started again within them. The removal is then repeated.
+// NoFactory returns nil once the queue shows no factory of these runs; without runs the ledger may have lost them, so
+// it asks anyhow. HTCondor keeps a factory that was removed for some seconds after the last of its jobs has left, and
+// makes more jobs if the schedd is started again within them. The removal is then repeated.
 func (s *Sender) NoFactory(ctx context.Context, t backend.Target, runs []ledger.Run, these condor.Constraint) error {
 	if len(runs) > 0 && !slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.Factory > 0 }) {
 		return nil

@@ -80,7 +80,10 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 	}
 	switch found.Verdict {
 	case recovery.Spooling:
-		return found, &Waiting{After: 2 * time.Second, Message: fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID)}
+		return found, &Waiting{
+			After:   2 * time.Second,
+			Message: fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID),
+		}
 	case recovery.HalfSpooled:
 		s.Log.Info().Str(
 			"job",
@@ -109,9 +112,9 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 }
 
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
-// schedd that has another queue than when the attempt began may soon have that one again, with its jobs: then they get the
-// time that other missing jobs get. Both answers must be those of one process at each of the places where it may be: what
-// one with an empty queue said means nothing once another has the queue.
+// schedd that has another queue than when the attempt began may soon have that one again, with its jobs: then they get
+// the time that other missing jobs get. Both answers must be those of one process at each of the places where it may
+// be: what one with an empty queue said means nothing once another has the queue.
 func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledger.Run, asked time.Time) error {
 	var starts int64 // of all, which becomes another if one of them is started again
 	for _, t := range places {
@@ -130,8 +133,8 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
 }
 
-// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if one of them has another
-// queue than when it began; then says what happens after that.
+// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if one of them has
+// another queue than when it began; then says what happens after that.
 func (s *Sender) Doubtful(
 	ctx context.Context,
 	places []backend.Target,

@@ -30,7 +30,13 @@ func TestWhatNeverRanSaysNothingOfTheJobsAfterItInAnAnswer(t *testing.T) {
 		condor.Job{Cluster: 1, Proc: 1, Tag: tag, Owner: scheddtest.Robot, Status: condor.Running},
 	)
 	sender := Sender{Schedd: s, Owners: backend.NewOwners(s, robots{})}
-	found, err := sender.Search(t.Context(), backend.Target{}, schedd.Identity{CCache: scheddtest.Robot}, tag.Constraint(), "")
+	found, err := sender.Search(
+		t.Context(),
+		backend.Target{},
+		schedd.Identity{CCache: scheddtest.Robot},
+		tag.Constraint(),
+		"",
+	)
 	require.NoError(t, err)
 	require.Len(t, found.Unstaged, 1)
 	require.Len(t, found.Queued, 1)

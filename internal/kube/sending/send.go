@@ -62,7 +62,8 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) err
 	return s.Limits.Ask(id, jobs, s.Now())
 }
 
-// TakesNodes returns an error of kind schedd.Refused if there are jobs of several nodes, and the pool has no machines for them.
+// TakesNodes returns an error of kind schedd.Refused if there are jobs of several nodes, and the pool has no machines
+// for them.
 func (s *Sender) TakesNodes(ctx context.Context, id schedd.Identity, several bool) error {
 	if !several {
 		return nil
@@ -128,7 +129,10 @@ func (s *Sender) Stage(run ledger.Run, sandbox submit.Sandbox, tokens ...string)
 	s.Tries.Unstaged(run)
 	err = s.StageError(err) // says how much was free
 	if left := os.RemoveAll(run.TempDir); left != nil {
-		s.Log.Warn().Err(left).Str("job", run.Namespace+"/"+run.Name).Msg("what was staged in part is still on the volume")
+		s.Log.Warn().
+			Err(left).
+			Str("job", run.Namespace+"/"+run.Name).
+			Msg("what was staged in part is still on the volume")
 	}
 	return err
 }

@@ -14,9 +14,17 @@ func TestThePoolsImageAndCredentialsAreForThoseThatBringNone(t *testing.T) {
 	credential := func(name string, as v1alpha1.CredentialKind) v1alpha1.Credential {
 		return v1alpha1.Credential{Name: name, As: as}
 	}
-	p := pool.Pool{Name: "grid", Spec: v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{Image: "centos", Credentials: []v1alpha1.Credential{
-		credential("proxy", v1alpha1.X509Proxy), credential("token", v1alpha1.BearerToken), credential("eos", v1alpha1.PlainFile),
-	}}}}
+	p := pool.Pool{
+		Name: "grid",
+		Spec: v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{Image: "centos", Credentials: []v1alpha1.Credential{
+			credential(
+				"proxy",
+				v1alpha1.X509Proxy,
+			),
+			credential("token", v1alpha1.BearerToken),
+			credential("eos", v1alpha1.PlainFile),
+		}}},
+	}
 	for name, c := range map[string]struct {
 		own         []v1alpha1.Credential
 		environment map[string]v1alpha1.EnvironmentValue

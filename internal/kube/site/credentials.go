@@ -21,7 +21,11 @@ func (s Site) CredentialsOf(job *v1alpha1.HTCJob, p pool.Pool) []jobcredentials.
 			continue
 		}
 		list = append(list, jobcredentials.Credential{
-			Name: c.Name, Secret: c.SecretKeyRef.Name, Key: c.SecretKeyRef.Key, Kind: jobcredentials.Kind(c.As), Registry: registry,
+			Name:     c.Name,
+			Secret:   c.SecretKeyRef.Name,
+			Key:      c.SecretKeyRef.Key,
+			Kind:     jobcredentials.Kind(c.As),
+			Registry: registry,
 		})
 	}
 	return list

@@ -183,7 +183,9 @@ func (s Site) sender(spec v1alpha1.HTCJobSpec) string {
 // noImage refuses a script without an image.
 func noImage(p pool.Pool) error {
 	if p.None() {
-		return condor.Refusal("spec.script.image: name the image of the container in which the script runs, such as centos")
+		return condor.Refusal(
+			"spec.script.image: name the image of the container in which the script runs, such as centos",
+		)
 	}
 	return condor.Refusal(
 		"spec.script.image: name the image of the container in which the script runs, such as centos: HTCPool %s has no default (defaults.image)",
@@ -278,7 +280,12 @@ func Destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
 		if to := Tag(job, attempt).Destination; o.URL+o.Artifact != "" {
 			all = append(
 				all,
-				ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")},
+				ledger.Destination{
+					Number:   i,
+					Path:     o.Path,
+					URL:      to(o.URL, "{proc}"),
+					Artifact: to(o.Artifact, "{proc}"),
+				},
 			)
 		}
 	}

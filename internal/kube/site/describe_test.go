@@ -26,7 +26,12 @@ func TestAnAttemptIsAFactoryByItsSpecOrItsSize(t *testing.T) {
 		"the spec says so":                      {new(int32(7)), 10, 1000, 7},
 		"and how many":                          {new(int32(7)), 100_000, 1000, 7},
 	} {
-		require.Equal(t, tc.want, AtOnce(v1alpha1.HTCJobSpec{Handling: v1alpha1.Handling{Parallelism: tc.spec}}, tc.jobs, tc.above), name)
+		require.Equal(
+			t,
+			tc.want,
+			AtOnce(v1alpha1.HTCJobSpec{Handling: v1alpha1.Handling{Parallelism: tc.spec}}, tc.jobs, tc.above),
+			name,
+		)
 	}
 }
 
@@ -39,7 +44,11 @@ func TestMoreJobsThanAQueueTakesAtOnceNeedAFactory(t *testing.T) {
 	}}
 	job.UID, job.Namespace, job.Name = "u-1", "default", "zero"
 	_, err := Site{}.RenderSome(job, pool.Pool{}, 1, nil, nil)
-	require.ErrorContains(t, err, "queue 100001 is more than 100000, and htcd makes factories only of HTCJobs with spec.parallelism here")
+	require.ErrorContains(
+		t,
+		err,
+		"queue 100001 is more than 100000, and htcd makes factories only of HTCJobs with spec.parallelism here",
+	)
 	_, err = Site{FactoryAbove: 1000}.RenderSome(job, pool.Pool{}, 1, nil, nil)
 	require.NoError(t, err)
 }
@@ -72,11 +81,19 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	require.True(t, s.Deferred)
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
 	require.Equal(t, submit.JobOptions{
-		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
+		CPUs:            2,
+		Memory:          1024,
+		Disk:            1 << 20,
+		GPUs:            1,
+		AccountingGroup: "a",
+		Requirements:    "x",
+		Retries:         new(2),
+		SuccessCodes:    []int{0, 3},
 		MemoryRetry: &submit.MemoryRetry{
 			Most:  4096,
 			Times: 3,
-		}, Deadlines: condor.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
+		},
+		Deadlines: condor.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
 	}, d.JobOptions)
 
 	none := job.DeepCopy()

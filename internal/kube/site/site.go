@@ -38,7 +38,10 @@ type Site struct {
 // PoolRules are those of the settings that HTCPools must keep to.
 func (s Site) PoolRules() pool.Rules {
 	return pool.Rules{
-		AllowOptions: s.AllowOptions, Attributes: s.Attributes, AllowImages: s.AllowImages, ImageRegistry: s.ImageRegistry,
-		PoolSecrets: s.PoolSecrets,
+		AllowOptions:  s.AllowOptions,
+		Attributes:    s.Attributes,
+		AllowImages:   s.AllowImages,
+		ImageRegistry: s.ImageRegistry,
+		PoolSecrets:   s.PoolSecrets,
 	}
 }

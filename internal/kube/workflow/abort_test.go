@@ -23,8 +23,17 @@ func TestAWorkflowThatANodeHasEndedReturnsWhatItsStepSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSituation(t)
-			first := of(0, ledger.Counts{Succeeded: 1, Failed: 1}, func(d *DAG) { d.Aborted, d.Returns = true, c.returns })
-			require.Equal(t, Decision{Action: Submit, Level: 2}, Plan(s.with(first)), "also if nothing was left to remove")
+			first := of(
+				0,
+				ledger.Counts{Succeeded: 1, Failed: 1},
+				func(d *DAG) { d.Aborted, d.Returns = true, c.returns },
+			)
+			require.Equal(
+				t,
+				Decision{Action: Submit, Level: 2},
+				Plan(s.with(first)),
+				"also if nothing was left to remove",
+			)
 			s = s.with(first, of(2, c.finally))
 			require.Equal(t, c.phase, s.phase())
 			require.Equal(t, c.code, newStatus(s, view{}).ExitCode)

@@ -148,7 +148,12 @@ func TestCallbacksOfAWorkflowAreConfirmedWhateverItsAccount(t *testing.T) {
 					t,
 					w.Record(
 						t.Context(),
-						notify.Callback{Namespace: "default", Name: "one", JobID: id, Node: &notify.Node{Number: number}},
+						notify.Callback{
+							Namespace: "default",
+							Name:      "one",
+							JobID:     id,
+							Node:      &notify.Node{Number: number},
+						},
 						hash,
 					),
 				)

@@ -28,8 +28,8 @@ import (
 //	status knows more               │
 //	                                └─no, twice, and the status knows none either──> submit
 //
-// As long as the schedd has a DAG of it, or the status tells of one, nothing is sent in addition, unless that one's files
-// never arrived.
+// As long as the schedd has a DAG of it, or the status tells of one, nothing is sent in addition, unless that one's
+// files never arrived.
 func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
 	t, places, err := c.lostAt(ctx, w)
 	if err != nil {
@@ -115,7 +115,10 @@ func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s S
 // output can no longer be told apart.
 func (c *Controller) releaseBefore(ctx context.Context, found []sending.At, number int) error {
 	for _, at := range found {
-		earlier := slices.DeleteFunc(slices.Clone(at.Queued), func(j condor.Job) bool { return j.Tag.Attempt >= number })
+		earlier := slices.DeleteFunc(
+			slices.Clone(at.Queued),
+			func(j condor.Job) bool { return j.Tag.Attempt >= number },
+		)
 		if err := c.releaseEnded(ctx, at.Target, earlier); err != nil {
 			return err
 		}

@@ -60,7 +60,8 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 		)
 	}
 	switch {
-	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
+	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions,
+		v1alpha1.ConditionBackendReachable) != nil:
 		// What has ended no longer depends on the schedd.
 	case v.backend.Asked && v.backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
@@ -300,7 +301,8 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 			),
 		)
 	}
-	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && s.Quota != nil && !s.waits() {
+	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && s.Quota != nil &&
+		!s.waits() {
 		tell(false, "Admitted", "there is quota: the jobs are sent")
 	}
 	if before.Phase == after.Phase && !again {

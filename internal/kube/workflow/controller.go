@@ -72,8 +72,9 @@ type Observer interface {
 type Controller struct {
 	Options
 	*engine
-	fetches   fairqueue.Queue
-	measures  fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
+	fetches fairqueue.Queue
+	// keys of workflows whose results are to be summed up, and whose rules are to be looked at
+	measures  fairqueue.Queue
 	checks    fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
 	fetchers  *fairqueue.Pool[schedd.Endpoint]
 	checkers  *fairqueue.Pool[schedd.Endpoint]
@@ -104,14 +105,29 @@ func New(o Options) (*Controller, error) {
 	}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus, remembered](options{
-		Kind: kind{c}, Owned: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Common: o.Common,
-		Informer: o.Informer, Events: o.Events, Objects: o.Objects, Log: o.Log,
+		Kind: kind{
+			c,
+		},
+		Owned:    kind{c},
+		Name:     v1alpha1.WorkflowKind,
+		Label:    "workflow",
+		Runs:     ledger.Workflows,
+		Common:   o.Common,
+		Informer: o.Informer,
+		Events:   o.Events,
+		Objects:  o.Objects,
+		Log:      o.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
-		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
+		return &fairqueue.Pool[schedd.Endpoint]{
+			Queue:   queue,
+			Size:    size,
+			Backend: c.backendOf,
+			Serve:   fairqueue.Each(serve),
+		}
 	}
 	c.fetchers, c.checkers = at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
 	if o.Artifacts != nil {

@@ -33,9 +33,11 @@ type plannedDAG struct {
 	digest    string              // of the tables that these are from
 	counted   bool                // some of them were read just now, as earlier DAGs have written them
 	sequences []int               // those that go on
-	mayBegin  int                 // how many there may be with those that take the place of others; 0: there are none such
-	atWork    int                 // how many of them at a time; 0: all
-	occasions []ledger.Occasion   // on which sequences repeat steps, or are added; none: it is the first DAG of its level
+	// how many there may be with those that take the place of others; 0: there are none such
+	mayBegin int
+	atWork   int // how many of them at a time; 0: all
+	// on which sequences repeat steps, or are added; none: it is the first DAG of its level
+	occasions []ledger.Occasion
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	ended     string           // variables of finally: how the others ended
@@ -270,7 +272,15 @@ func (c *Controller) describe(
 	}
 	for i, n := range p.nodes {
 		node := submit.DAGNode{
-			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)), Priority: p.graph.Priority(n),
+			Step:      number[n.Step],
+			Index:     n.Index,
+			Place:     p.graph.Place(n),
+			Parents:   n.Parents,
+			Ended:     n.Ended,
+			Variables: p.variables(n),
+			Done:      p.kept.has(i),
+			Pulls:     p.pulls(n, p.kept.has(i)),
+			Priority:  p.graph.Priority(n),
 		}
 		if !node.Done {
 			node.Inputs = append(p.inputs(n), p.given(n)...)
@@ -370,7 +380,8 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	step := g.Steps[i].StepWork
 	job, work := asJob(w), step.Job
 	job.Spec.Script = v1alpha1.Script{Program: work.Script}
-	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements = work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
+	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements =
+		work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
 	job.Spec.Checkpoint, job.Spec.Nodes = work.Checkpoint, work.Nodes
 	job.Spec.Handling, job.Spec.Deadlines = work.Handling, work.Deadlines

@@ -92,7 +92,16 @@ func (w *world) putNode(number int) {
 func (w *world) launcherGoes() {
 	w.t.Helper()
 	robot := schedd.Identity{CCache: scheddtest.Robot}
-	require.NoError(w.t, scheddtest.Err(w.schedd.Change(w.t.Context(), robot, schedd.Remove{Where: condor.UIDConstraint("uid-flow"), Reason: "by hand"})))
+	require.NoError(
+		w.t,
+		scheddtest.Err(
+			w.schedd.Change(
+				w.t.Context(),
+				robot,
+				schedd.Remove{Where: condor.UIDConstraint("uid-flow"), Reason: "by hand"},
+			),
+		),
+	)
 	require.NoError(w.t, w.Crosscheck(w.t.Context()))
 }
 

@@ -193,17 +193,22 @@ func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
 		return err
 	}
 	why := errGone
-	err = c.Schedd.Query(ctx, id, schedd.Query{Where: dagJob(run).Tag.Constraint().In(run.Cluster)}, func(j condor.Job) error {
-		why = backend.OtherAccount(
-			fmt.Sprintf(
-				"nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s",
-				j.ID(),
-				j.Owner,
-				run.Namespace,
-			),
-		)
-		return nil
-	})
+	err = c.Schedd.Query(
+		ctx,
+		id,
+		schedd.Query{Where: dagJob(run).Tag.Constraint().In(run.Cluster)},
+		func(j condor.Job) error {
+			why = backend.OtherAccount(
+				fmt.Sprintf(
+					"nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s",
+					j.ID(),
+					j.Owner,
+					run.Namespace,
+				),
+			)
+			return nil
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -305,8 +310,8 @@ func dagJob(run ledger.Run) schedd.Procs {
 	}
 }
 
-// release lets DAGMan's job leave the queue. It is no error if it has; it is one if it cannot, as the account has become
-// another one since its output was fetched.
+// release lets DAGMan's job leave the queue. It is no error if it has; it is one if it cannot, as the account has
+// become another one since its output was fetched.
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
 	found := false
 	err := c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {

@@ -37,7 +37,10 @@ func (c *Controller) foundHere(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 				return err
 			}
 		}
-		if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, here) }); err != nil {
+		if err := c.Ledger.Write(
+			ctx,
+			func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, here) },
+		); err != nil {
 			return err
 		}
 		next = page[len(page)-1].Number + 1

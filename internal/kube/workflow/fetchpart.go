@@ -90,7 +90,12 @@ func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error)
 	for _, n := range page {
 		procs.Nodes = append(procs.Nodes, n.Number)
 	}
-	if err := c.brought(ctx, procs, run, func(from string) error { return c.keepPage(ctx, run, from, page) }); err != nil {
+	if err := c.brought(
+		ctx,
+		procs,
+		run,
+		func(from string) error { return c.keepPage(ctx, run, from, page) },
+	); err != nil {
 		return 0, err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, page) })

@@ -17,7 +17,13 @@ func forgedNodes(flow *v1alpha1.HTCWorkflow) []condor.Job {
 	node := condor.NodeTag{UID: string(flow.UID), DAG: 1}
 	return []condor.Job{
 		{Cluster: 50, Owner: "mallory", Status: condor.Held, HoldReasonCode: 1, StageInFinish: 1, Node: node},
-		{Cluster: 51, Owner: "mallory", Status: condor.Removed, StageInFinish: 1, Node: node}, // LeaveJobInQueue keeps it
+		{
+			Cluster:       51,
+			Owner:         "mallory",
+			Status:        condor.Removed,
+			StageInFinish: 1,
+			Node:          node,
+		}, // LeaveJobInQueue keeps it
 		{Cluster: 52, Owner: "mallory", Status: condor.Running, Unread: true, Node: node},
 	}
 }
@@ -43,7 +49,12 @@ func TestForgedNodesHoldUpNeitherDeletionNorSuspension(t *testing.T) {
 				w.later(time.Minute)
 			}
 			require.Nil(t, w.flow("one"))
-			require.Equal(t, []string{"50.0", "51.0", "52.0"}, ids(w.schedd.Jobs()), "those of others are left as they are")
+			require.Equal(
+				t,
+				[]string{"50.0", "51.0", "52.0"},
+				ids(w.schedd.Jobs()),
+				"those of others are left as they are",
+			)
 		})
 	}
 }
@@ -56,7 +67,16 @@ func TestNodesOfAnAccountThatHtcdHasNoMoreHoldUpTheDeletion(t *testing.T) {
 	w.passes(1)
 	w.sends(1, 0, flow)
 	w.schedd.Put(forgedNodes(flow)...)
-	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{CCache: "robot"}, schedd.Remove{Where: "ClusterId == 1", Reason: "by hand"})))
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{CCache: "robot"},
+				schedd.Remove{Where: "ClusterId == 1", Reason: "by hand"},
+			),
+		),
+	)
 	now.common = "robot2"
 	w.delete("one")
 	w.later(time.Minute)

@@ -9,9 +9,9 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// With spec.sequences.completions only as many sequences begin as must succeed. When all of them have ended, and nothing
-// is to be repeated, further ones take the place of those that have failed: one more DAG of the same level, recorded as
-// one that repeats.
+// With spec.sequences.completions only as many sequences begin as must succeed. When all of them have ended, and
+// nothing is to be repeated, further ones take the place of those that have failed: one more DAG of the same level,
+// recorded as one that repeats.
 
 // completions returns how many sequences must succeed for no others to begin; 0: all begin at once.
 func completions(w *v1alpha1.HTCWorkflow) int {

@@ -127,7 +127,8 @@ func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
 // spec only finally follows.
 func begins(before, run ledger.Run) bool {
 	sent := before.State == ledger.Submitted || before.State == ledger.Refused
-	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || !sent || before.Stop == crosscheck.StopSuspended
+	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || !sent ||
+		before.Stop == crosscheck.StopSuspended
 }
 
 func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {

@@ -90,7 +90,10 @@ func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
 				)
 			}
 			in := v1alpha1.Input{Artifact: reference(pull.Artifact, p.graph.JobID(n), pull.Tag)}
-			p.brought = append(p.brought, bringing{dir: dir, job: withInput(stepJob(w, p.graph, n.Step), in), pull: pull.Path})
+			p.brought = append(
+				p.brought,
+				bringing{dir: dir, job: withInput(stepJob(w, p.graph, n.Step), in), pull: pull.Path},
+			)
 		}
 	}
 	return nil

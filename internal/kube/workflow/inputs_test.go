@@ -36,13 +36,21 @@ func fromMap(name, source string) v1alpha1.Input {
 }
 
 func TestAnInputIsThereOnceForAllThatNameIt(t *testing.T) {
-	p, err := planned(t,
-		v1alpha1.StepWork{Name: "a", Job: v1alpha1.StepJob{Inputs: []v1alpha1.Input{fromMap("x", "m"), fromMap("y", "m")}}},
+	p, err := planned(
+		t,
 		v1alpha1.StepWork{
-			Name: "b", Job: v1alpha1.StepJob{Inputs: []v1alpha1.Input{fromMap("x", "m"), fromMap("y", "n"), {Name: "u", URL: "https://a/b"}}},
+			Name: "a",
+			Job:  v1alpha1.StepJob{Inputs: []v1alpha1.Input{fromMap("x", "m"), fromMap("y", "m")}},
+		},
+		v1alpha1.StepWork{
+			Name: "b",
+			Job: v1alpha1.StepJob{
+				Inputs: []v1alpha1.Input{fromMap("x", "m"), fromMap("y", "n"), {Name: "u", URL: "https://a/b"}},
+			},
 			Pull: []v1alpha1.Pull{{From: "a", Path: "f"}, {Artifact: "r.example.org/m", Tag: "v1", Path: "g"}},
 		},
-		v1alpha1.StepWork{Name: "c"})
+		v1alpha1.StepWork{Name: "c"},
+	)
 	require.NoError(t, err)
 	given := map[string][]string{}
 	for _, n := range p.nodes {
@@ -103,7 +111,10 @@ func TestAJobRefToAStepIsToldToBePulled(t *testing.T) {
 	flow.Spec.Steps[1].Job.Inputs = []v1alpha1.Input{{Name: "x", JobRef: &v1alpha1.JobRef{Name: "a", Path: "out"}}}
 	g, err := graph.New(flow.Spec)
 	require.NoError(t, err)
-	missing := &inputs.Waiting{Reason: inputs.ReasonHTCJobNotFound, Message: "x: there is no HTCJob a in this namespace"}
+	missing := &inputs.Waiting{
+		Reason:  inputs.ReasonHTCJobNotFound,
+		Message: "x: there is no HTCJob a in this namespace",
+	}
 	told := noHTCJob(missing, g.Steps, flow.Spec.Steps[1].Job.Inputs[0].JobRef)
 	require.EqualError(
 		t,

@@ -126,5 +126,6 @@ func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
 func (s Situation) forgettable(stores bool) bool {
 	w := s.Workflow
 	return w.Status.Phase.Terminal() && s.dueAfterLoss() && int(w.Status.Attempt) > s.Attempt &&
-		(!stores || len(w.Status.JobID) == 0 || meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
+		(!stores || len(w.Status.JobID) == 0 ||
+			meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
 }

@@ -93,7 +93,11 @@ func TestWhatSomebodyWritesIntoTheStatusWhileNoHtcdRunsIsReplacedByTheLedgers(t 
 				before := meta.FindStatusCondition(told.Conditions, v1alpha1.ConditionSubmitted)
 				after := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionSubmitted)
 				require.NotNil(t, after)
-				require.Equal(t, []any{before.Status, before.Reason, before.Message}, []any{after.Status, after.Reason, after.Message})
+				require.Equal(
+					t,
+					[]any{before.Status, before.Reason, before.Message},
+					[]any{after.Status, after.Reason, after.Message},
+				)
 				now.Conditions, now.LastChecked = told.Conditions, told.LastChecked
 				require.Equal(t, told, now)
 				if !over {
@@ -115,8 +119,13 @@ func TestAnEndThatSomebodyWritesIntoTheStatusDoesNotHideAnOpenSubmission(t *test
 			w.apply(oneStep("flow"))
 			flow := w.flow("flow").DeepCopy()
 			flow.Status = v1alpha1.HTCWorkflowStatus{
-				Phase: v1alpha1.PhaseSucceeded, Attempt: attempt, JobID: []string{"77.0"}, SpecHash: flow.SpecHash(), ObservedGeneration: 1,
-				StartTime: new(metav1.NewTime(w.clock)), CompletionTime: new(metav1.NewTime(w.clock)),
+				Phase:              v1alpha1.PhaseSucceeded,
+				Attempt:            attempt,
+				JobID:              []string{"77.0"},
+				SpecHash:           flow.SpecHash(),
+				ObservedGeneration: 1,
+				StartTime:          new(metav1.NewTime(w.clock)),
+				CompletionTime:     new(metav1.NewTime(w.clock)),
 			}
 			require.NoError(t, w.store.Update(flow))
 			w.clock = w.clock.Add(time.Minute)
@@ -141,7 +150,8 @@ func TestAnEndThatHTCondorDoesNotDenyStandsThoughTheLedgerHasAnIntent(t *testing
 		run, err := tx.LatestRun("uid-flow")
 		require.NoError(t, err)
 		require.NoError(t, tx.DeleteRuns("uid-flow"))
-		run.State, run.Cluster, run.Confirmed, run.Submitted, run.Ended = ledger.Intent, 0, false, time.Time{}, time.Time{}
+		run.State, run.Cluster, run.Confirmed, run.Submitted, run.Ended =
+			ledger.Intent, 0, false, time.Time{}, time.Time{}
 		return tx.InsertRun(run)
 	}))
 	w.schedd.Forget()

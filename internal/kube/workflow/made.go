@@ -36,7 +36,8 @@ func (c *Controller) readMade(s Situation, o graph.Outcome, p *plannedDAG) error
 	futile := p.graph.FutileSteps(o)
 	for _, i := range p.graph.Levels[p.level] {
 		name, table := string(p.graph.Steps[i].Name), p.graph.TableOf(i)
-		if _, read := p.tables[name]; table == nil || read || futile[i] || !p.graph.Steps[i].All && len(o.Sequences) == 0 {
+		if _, read := p.tables[name]; table == nil || read || futile[i] ||
+			!p.graph.Steps[i].All && len(o.Sequences) == 0 {
 			continue
 		}
 		if s.Unfetched {
@@ -82,7 +83,9 @@ func (c *Controller) rowsFrom(
 		case isMissing(err) && table.Spare:
 			continue
 		case isMissing(err):
-			return nil, "", refuse(errors.New("there is no such file in its output; see what it has left with htcd get-output"))
+			return nil, "", refuse(
+				errors.New("there is no such file in its output; see what it has left with htcd get-output"),
+			)
 		case condor.KindOf(err) == condor.Refused:
 			return nil, "", refuse(err)
 		case err != nil:
@@ -106,7 +109,12 @@ func (c *Controller) rowsFrom(
 	}
 	switch {
 	case len(all) == 0:
-		return nil, "", condor.Refusal("%s: no job of the step %s has left %s", where, g.Steps[table.From].Name, table.Path)
+		return nil, "", condor.Refusal(
+			"%s: no job of the step %s has left %s",
+			where,
+			g.Steps[table.From].Name,
+			table.Path,
+		)
 	case len(all) > items.Most:
 		return nil, "", condor.Refusal(
 			"%s: expected at most %d rows, found %d: make it several HTCWorkflows",

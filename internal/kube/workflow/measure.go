@@ -121,7 +121,15 @@ func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.Met
 		}
 		if sum := results.Summarize(values); sum.Count > 0 {
 			all = append(all, v1alpha1.MetricStatus{
-				Step: n.step, Metric: n.metric, Count: int32(sum.Count), Mean: sum.Mean, Variance: sum.Variance, Min: sum.Min, Max: sum.Max, IQR: sum.IQR, MAD: sum.MAD,
+				Step:     n.step,
+				Metric:   n.metric,
+				Count:    int32(sum.Count),
+				Mean:     sum.Mean,
+				Variance: sum.Variance,
+				Min:      sum.Min,
+				Max:      sum.Max,
+				IQR:      sum.IQR,
+				MAD:      sum.MAD,
 			})
 		}
 	}

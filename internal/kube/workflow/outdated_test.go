@@ -29,7 +29,10 @@ func TestRerunsLeaveABoundedNumberOfAttempts(t *testing.T) {
 	w.apply(oneStep("one"))
 	const reruns = 25
 	for i := range reruns {
-		require.NoError(t, os.MkdirAll(filepath.Join(w.Output.Root, "default", "one", fmt.Sprint(i+1), "a", "job_0"), 0o700))
+		require.NoError(
+			t,
+			os.MkdirAll(filepath.Join(w.Output.Root, "default", "one", fmt.Sprint(i+1), "a", "job_0"), 0o700),
+		)
 		w.ends(i + 1)
 		w.rerun("one", fmt.Sprint("word", i))
 	}

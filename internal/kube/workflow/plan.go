@@ -72,7 +72,11 @@ func Plan(s Situation) Decision {
 	case !dag.settled() && dag.Run.Confirmed:
 		return Decision{Action: Settle}
 	case !dag.settled() && s.overdue():
-		return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: lifecycle.DeadlinePassed(s.activeDeadline())}
+		return Decision{
+			Action:  Stop,
+			Reason:  crosscheck.StopDeadline,
+			Message: lifecycle.DeadlinePassed(s.activeDeadline()),
+		}
 	case !dag.settled() && s.aborts():
 		return stop(crosscheck.StopAborted)
 	case !dag.settled() && s.enough():
@@ -96,7 +100,11 @@ func Plan(s Situation) Decision {
 		case s.final(level):
 			return Decision{Action: Submit, Level: level}
 		case s.overdue(): // it may not have been possible to send it
-			return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: lifecycle.DeadlinePassed(s.activeDeadline())}
+			return Decision{
+				Action:  Stop,
+				Reason:  crosscheck.StopDeadline,
+				Message: lifecycle.DeadlinePassed(s.activeDeadline()),
+			}
 		}
 		return Decision{Action: Submit, Level: level, At: s.deadline()}
 	}

@@ -17,7 +17,9 @@ import (
 
 // The workflow of these tests has two sequences of the step a, then b for all of them, then finally.
 func newSituation(t *testing.T, change ...func(*v1alpha1.HTCWorkflow)) Situation {
-	w := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "uid-w", Generation: 1}}
+	w := &v1alpha1.HTCWorkflow{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "uid-w", Generation: 1},
+	}
 	w.Spec = v1alpha1.HTCWorkflowSpec{
 		Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
 		Steps: []v1alpha1.Step{
@@ -129,7 +131,8 @@ func TestAttemptsAreToldApartByTheirDAGs(t *testing.T) {
 		run(3, "a", "", crosscheck.StopDeadline, ledger.Submitted), run(4, "a", "", "", ledger.Submitted),
 		run(5, "a", "x", "", ledger.Removed), run(6, "a", "x", "", ledger.Refused), run(7, "b", "x", "", ledger.Intent),
 	}
-	for wanted, want := range map[int][]ledger.Run{0: runs[6:], 1: runs[:2], 2: runs[2:4], 3: runs[4:5], 5: runs[6:], 6: nil} {
+	for wanted, want := range map[int][]ledger.Run{0: runs[6:], 1: runs[:2], 2: runs[2:4], 3: runs[4:5], 5: runs[6:],
+		6: nil} {
 		got, number := Attempt(runs, wanted)
 		require.Equal(t, want, got)
 		if wanted > 0 && want != nil {
@@ -158,7 +161,11 @@ func TestAWorkflowRunsBetweenItsNodes(t *testing.T) {
 func TestFailuresThatAStepForgivesEndNothing(t *testing.T) {
 	forgives := func(w *v1alpha1.HTCWorkflow) {
 		w.Spec.FailurePolicy = v1alpha1.FailureAbort
-		w.Spec.Steps[0].ForEach, w.Spec.Steps[0].MaxFailures = &v1alpha1.ForEach{Count: 20}, new(intstr.FromString("5%"))
+		w.Spec.Steps[0].ForEach, w.Spec.Steps[0].MaxFailures = &v1alpha1.ForEach{
+			Count: 20,
+		}, new(
+			intstr.FromString("5%"),
+		)
 		w.Spec.Steps[1].ForEach, w.Spec.Steps[1].MaxFailures = &v1alpha1.ForEach{Count: 3}, new(intstr.FromInt32(1))
 	}
 	within := func(d *DAG) { d.Sequences = ledger.SequenceCounts{Succeeded: 2} }
@@ -183,6 +190,9 @@ func TestFailuresThatAStepForgivesEndNothing(t *testing.T) {
 	s = newSituation(t, forgives).with(first, of(1, ledger.Counts{Succeeded: 1, Failed: 2}))
 	require.False(t, s.succeededBefore())
 	require.True(t, s.aborts())
-	s = newSituation(t, forgives).with(first, of(1, ledger.Counts{Succeeded: 2}, func(d *DAG) { d.Steps[0].Futile = 1 }))
+	s = newSituation(
+		t,
+		forgives,
+	).with(first, of(1, ledger.Counts{Succeeded: 2}, func(d *DAG) { d.Steps[0].Futile = 1 }))
 	require.False(t, s.succeededBefore(), "what could not run is not forgiven")
 }

@@ -180,7 +180,12 @@ func (s Situation) pushedCondition(set setCondition, status *v1alpha1.HTCWorkflo
 			kind,
 			metav1.ConditionFalse,
 			lifecycle.ReasonNotPushed,
-			fmt.Sprintf("%s pushed, %d cannot be pushed; %s", lifecycle.IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note),
+			fmt.Sprintf(
+				"%s pushed, %d cannot be pushed; %s",
+				lifecycle.IsOrAre(n.Pushed, "artifact"),
+				n.NotPushed,
+				n.Note,
+			),
 		)
 	case n.Pushed == 0:
 		set(kind, metav1.ConditionTrue, "NothingToPush", "no node of a step with push has succeeded")

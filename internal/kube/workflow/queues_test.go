@@ -100,7 +100,10 @@ func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
 func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *testing.T) {
 	w := newWorld(t)
 	limit := &condor.Error{
-		Kind: condor.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+		Kind:     condor.Limit,
+		Command:  "condor_submit",
+		ExitCode: 1,
+		Stderr:   "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
 	}
 	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
 	require.NoError(t, err)

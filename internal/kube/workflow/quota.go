@@ -11,9 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// A quota outside of htcd admits a workflow as a whole, for as many jobs as may be in HTCondor at a time: what has begun
-// can then end, and no two workflows wait in their middle for what the other one has. DAGMan, which sends the nodes, is
-// bounded by what was admitted.
+// A quota outside of htcd admits a workflow as a whole, for as many jobs as may be in HTCondor at a time: what has
+// begun can then end, and no two workflows wait in their middle for what the other one has. DAGMan, which sends the
+// nodes, is bounded by what was admitted.
 
 // suspends reports whether what has been sent is to be removed from HTCondor: by spec.suspend, or for want of quota.
 func (s Situation) suspends() bool { return s.Workflow.Spec.Suspend || s.Quota != nil && s.Quota.Stops }
@@ -33,7 +33,16 @@ func (s Situation) together() *v1alpha1.HTCJob {
 	job.Spec.Suspend, job.Spec.Resources = w.Spec.Suspend, &v1alpha1.Resources{}
 	add := func(asked *v1alpha1.Resources) {
 		if most := job.Spec.Resources; asked != nil {
-			most.CPUs, most.Memory, most.GPUs = larger(most.CPUs, asked.CPUs), larger(most.Memory, asked.Memory), larger(most.GPUs, asked.GPUs)
+			most.CPUs, most.Memory, most.GPUs = larger(
+				most.CPUs,
+				asked.CPUs,
+			), larger(
+				most.Memory,
+				asked.Memory,
+			), larger(
+				most.GPUs,
+				asked.GPUs,
+			)
 		}
 	}
 	for _, step := range w.Spec.Steps {
@@ -84,8 +93,8 @@ func (s Situation) demand() lifecycle.Demand {
 	return d
 }
 
-// widest returns how many jobs of a workflow may be in HTCondor at a time, as far as its spec tells: those of its widest
-// level, or spec.throttle.maxJobs. That does not change while it runs.
+// widest returns how many jobs of a workflow may be in HTCondor at a time, as far as its spec tells: those of its
+// widest level, or spec.throttle.maxJobs. That does not change while it runs.
 func (s Situation) widest() int {
 	if s.Graph == nil {
 		return 1
@@ -112,8 +121,12 @@ func (s Situation) widest() int {
 // foreseen reports whether the spec alone tells how many nodes each step has.
 func (s Situation) foreseen() bool {
 	spec := s.Workflow.Spec
-	return !(spec.Sequences != nil && spec.Sequences.ItemsFrom != nil || spec.Graph != nil && len(spec.Graph.NodesFrom) > 0 ||
-		slices.ContainsFunc(spec.Steps, func(step v1alpha1.Step) bool { return step.ForEach != nil && step.ForEach.ItemsFrom != nil }))
+	return !(spec.Sequences != nil && spec.Sequences.ItemsFrom != nil ||
+		spec.Graph != nil && len(spec.Graph.NodesFrom) > 0 ||
+		slices.ContainsFunc(spec.Steps, func(step v1alpha1.Step) bool {
+			return step.ForEach != nil &&
+				step.ForEach.ItemsFrom != nil
+		}))
 }
 
 // remaining returns how many nodes have not ended, and may still run, if none is repeated.

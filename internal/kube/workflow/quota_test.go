@@ -32,14 +32,21 @@ func TestAQuotaIsAskedForTheWidestLevel(t *testing.T) {
 			w.Spec.Sequences = &v1alpha1.Sequences{ItemsFrom: &v1alpha1.ItemsFrom{}}
 		}, 1},
 		"or the throttle where that is set": {func(w *v1alpha1.HTCWorkflow) {
-			w.Spec.Sequences, w.Spec.Throttle = &v1alpha1.Sequences{ItemsFrom: &v1alpha1.ItemsFrom{}}, &v1alpha1.Throttle{MaxJobs: new(int32(7))}
+			w.Spec.Sequences, w.Spec.Throttle =
+				&v1alpha1.Sequences{ItemsFrom: &v1alpha1.ItemsFrom{}}, &v1alpha1.Throttle{MaxJobs: new(int32(7))}
 		}, 7},
 	} {
 		require.Equal(t, c.jobs, newSituation(t, c.change).demand().Jobs, what)
 	}
 	asks := newSituation(t, func(w *v1alpha1.HTCWorkflow) {
-		w.Spec.Steps[0].Job.Resources = &v1alpha1.Resources{CPUs: new(resource.MustParse("4")), Memory: new(resource.MustParse("1Gi"))}
-		w.Spec.Finally.Job.Resources = &v1alpha1.Resources{CPUs: new(resource.MustParse("2")), Memory: new(resource.MustParse("3Gi"))}
+		w.Spec.Steps[0].Job.Resources = &v1alpha1.Resources{
+			CPUs:   new(resource.MustParse("4")),
+			Memory: new(resource.MustParse("1Gi")),
+		}
+		w.Spec.Finally.Job.Resources = &v1alpha1.Resources{
+			CPUs:   new(resource.MustParse("2")),
+			Memory: new(resource.MustParse("3Gi")),
+		}
 	}).together().Spec.Resources
 	require.Equal(t, []string{"4", "3Gi"}, []string{asks.CPUs.String(), asks.Memory.String()})
 }
@@ -60,7 +67,9 @@ func TestAQuotaIsGivenBackAsNodesEnd(t *testing.T) {
 	s = newSituation(t).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}))
 	require.False(t, s.demand().Alive)
 	require.False(t, s.demand().Over, "finally is still to come")
-	s = newSituation(t).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}), of(2, ledger.Counts{Succeeded: 1}))
+	s = newSituation(
+		t,
+	).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}), of(2, ledger.Counts{Succeeded: 1}))
 	d := s.demand()
 	require.Equal(t, []bool{true, true, false}, []bool{d.Over, d.Succeeded, d.Told})
 }
@@ -74,7 +83,12 @@ func (*quota) Keep(context.Context, *v1alpha1.HTCJob, lifecycle.Demand) error { 
 
 func TestAWorkflowWaitsForQuotaAndLosesIt(t *testing.T) {
 	w := newWorld(t)
-	waits := &lifecycle.Quota{Waits: true, Stops: true, Reason: lifecycle.ReasonQuotaAwaited, Message: "it waits in a queue"}
+	waits := &lifecycle.Quota{
+		Waits:   true,
+		Stops:   true,
+		Reason:  lifecycle.ReasonQuotaAwaited,
+		Message: "it waits in a queue",
+	}
 	q := &quota{waits}
 	w.Quota = q
 	w.restart()

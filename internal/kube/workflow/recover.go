@@ -45,8 +45,11 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	if f.Verdict == recovery.Absent {
-		if s.lost() && !slices.ContainsFunc(found.Unstaged, func(j condor.Job) bool { return speaksOf(w, j) }) { // it was sent
-			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
+		if s.lost() &&
+			!slices.ContainsFunc(found.Unstaged, func(j condor.Job) bool { return speaksOf(w, j) }) { // it was sent
+			return &lostError{
+				fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt),
+			}
 		}
 		if err := c.sender.Missing(ctx, []backend.Target{t}, run, c.Now()); err != nil {
 			return err
@@ -65,7 +68,12 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 
 // believeTheEnd has the status stand that tells of the end of a workflow, which HTCondor does not deny. That it has
 // nothing of the intent, two answers must say.
-func (c *Controller) believeTheEnd(ctx context.Context, t backend.Target, intent ledger.Run, found sending.Found) error {
+func (c *Controller) believeTheEnd(
+	ctx context.Context,
+	t backend.Target,
+	intent ledger.Run,
+	found sending.Found,
+) error {
 	if len(found.Queued)+len(found.Left) == 0 {
 		if err := c.sender.Missing(ctx, []backend.Target{t}, intent, c.Now()); err != nil {
 			return err
@@ -109,7 +117,10 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	defer leave()
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
 	again.Factory = p.sandbox.Factory
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) })
+	err = c.Ledger.Write(
+		ctx,
+		func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) },
+	)
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}

@@ -88,16 +88,22 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, e
 		}
 		most, still := max(pace.Times, 1), map[int]bool{}
 		for _, d := range s.DAGs {
-			err := tx.SequenceResults(d.Run.UID, d.Run.Attempt, step, r.Metric, func(o ledger.Occasion, succeeded bool) {
-				switch o.Rule = i; {
-				case !condition.Holds(o.Value):
-				case times[o.Sequence] < most:
-					times[o.Sequence] = most + 1 // of several jobs one is enough
-					all = append(all, repeatable{o, d.Run.Ended.Add(pace.Backoff), succeeded})
-				case times[o.Sequence] == most && r.When != "": // without, as often is all that was wanted
-					still[o.Sequence] = true
-				}
-			})
+			err := tx.SequenceResults(
+				d.Run.UID,
+				d.Run.Attempt,
+				step,
+				r.Metric,
+				func(o ledger.Occasion, succeeded bool) {
+					switch o.Rule = i; {
+					case !condition.Holds(o.Value):
+					case times[o.Sequence] < most:
+						times[o.Sequence] = most + 1 // of several jobs one is enough
+						all = append(all, repeatable{o, d.Run.Ended.Add(pace.Backoff), succeeded})
+					case times[o.Sequence] == most && r.When != "": // without, as often is all that was wanted
+						still[o.Sequence] = true
+					}
+				},
+			)
 			if err != nil {
 				return nil, "", err
 			}
@@ -121,8 +127,8 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, e
 // maxRepeats limits what DAGMan's ad says of what it repeats, in bytes.
 const maxRepeats = 1000
 
-// writeRepeats says in DAGMan's ad which sequences are repeated by which rules, such as 0:1-3,7;2:5, so that a lost ledger
-// can be told. It is empty if it would be long: then such a DAG cannot be adopted.
+// writeRepeats says in DAGMan's ad which sequences are repeated by which rules, such as 0:1-3,7;2:5, so that a lost
+// ledger can be told. It is empty if it would be long: then such a DAG cannot be adopted.
 func writeRepeats(all []ledger.Occasion) string {
 	sequences := map[int][]int{}
 	for _, o := range all {

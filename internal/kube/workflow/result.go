@@ -10,7 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// awaitsOutput reports whether spec.completeAfterOutput keeps a workflow that has succeeded from being called Succeeded.
+// awaitsOutput reports whether spec.completeAfterOutput keeps a workflow that has succeeded from being called
+// Succeeded.
 func (s Situation) awaitsOutput() bool {
 	return s.Workflow.Spec.CompleteAfterOutput && s.Unfetched && s.over() && s.succeededAll()
 }
@@ -23,7 +24,8 @@ func (d DAG) givenUp() bool {
 // lastStep is the one whose jobs spec.result is about.
 func (s Situation) lastStep() int { return len(s.Workflow.Spec.Steps) - 1 }
 
-// hasResult reports whether everything is here that the jobs of the last step have left, so that spec.result can be read.
+// hasResult reports whether everything is here that the jobs of the last step have left, so that spec.result can be
+// read.
 func (s Situation) hasResult() bool {
 	if s.lost() || s.Unfetched || !s.over() || !s.succeededAll() || slices.ContainsFunc(s.DAGs, DAG.givenUp) {
 		return false
@@ -58,9 +60,13 @@ func (c *Controller) gatherResult(ctx context.Context, s *Situation) error {
 	}
 	at, err := storedAs(s.DAGs[0].Run) // that of all of them
 	if err == nil {
-		s.Result, err = reconciler.Result(s.Workflow.Spec.Result, len(nodes), func(i int, file string) (*os.File, error) {
-			return c.Output.OpenAt(at, s.nameOf(nodes[i]), file)
-		})
+		s.Result, err = reconciler.Result(
+			s.Workflow.Spec.Result,
+			len(nodes),
+			func(i int, file string) (*os.File, error) {
+				return c.Output.OpenAt(at, s.nameOf(nodes[i]), file)
+			},
+		)
 	}
 	if err != nil {
 		c.Log.Warn().Err(err).Str("workflow", s.Workflow.Namespace+"/"+s.Workflow.Name).Msg("the result cannot be read")
@@ -75,7 +81,11 @@ func (s Situation) lastNodes(tx *ledger.Tx) (all []ledger.Node, err error) {
 		if !slices.ContainsFunc(d.Steps, func(n ledger.StepCounts) bool { return n.Number == last }) {
 			continue
 		}
-		nodes, err := tx.Nodes(d.Run.UID, d.Run.Attempt, ledger.NodeFilter{Step: &last, Limit: reconciler.MaxResult + 1})
+		nodes, err := tx.Nodes(
+			d.Run.UID,
+			d.Run.Attempt,
+			ledger.NodeFilter{Step: &last, Limit: reconciler.MaxResult + 1},
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -152,7 +152,11 @@ func (c *Controller) recorded(ctx context.Context, run ledger.Run, nodes int) ([
 // eachDone calls fn with each node of a DAG that has succeeded.
 func eachDone(tx *ledger.Tx, run ledger.Run, fn func(ledger.Node)) error {
 	for next := 0; ; {
-		page, err := tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: ledger.NodeDone, From: next, Limit: nodesAtOnce})
+		page, err := tx.Nodes(
+			run.UID,
+			run.Attempt,
+			ledger.NodeFilter{State: ledger.NodeDone, From: next, Limit: nodesAtOnce},
+		)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -295,7 +299,11 @@ func (p plannedDAG) keepOutput(run ledger.Run) error {
 		if !p.kept.has(i) {
 			continue
 		}
-		if err := output.LinkTree(root, filepath.Join(from, p.graph.Name(n)), filepath.Join(to, p.graph.Name(n))); err != nil {
+		if err := output.LinkTree(
+			root,
+			filepath.Join(from, p.graph.Name(n)),
+			filepath.Join(to, p.graph.Name(n)),
+		); err != nil {
 			return fmt.Errorf("keep the output of %s: %w", p.graph.Name(n), err)
 		}
 	}

@@ -31,8 +31,10 @@ func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
 	if left.Free.Holds(needs) {
 		why = fmt.Sprintf("with which namespace %s %s", run.Namespace, output.OverShare)
 	}
-	return nil, &output.NoSpaceError{Message: fmt.Sprintf("the nodes of DAG %d.0 left %d MiB in %d files or more, %s: %s",
-		run.Cluster, (needs.Bytes+1<<20-1)>>20, needs.Files, why, output.MoreRoom)}
+	return nil, &output.NoSpaceError{
+		Message: fmt.Sprintf("the nodes of DAG %d.0 left %d MiB in %d files or more, %s: %s",
+			run.Cluster, (needs.Bytes+1<<20-1)>>20, needs.Files, why, output.MoreRoom),
+	}
 }
 
 // transfer brings what the nodes of a DAG have left.

@@ -57,7 +57,8 @@ func (s Situation) ruled() bool {
 		return false
 	}
 	dag := s.newest()
-	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && !dag.Run.Confirmed && !s.suspends() && !s.changed() &&
+	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && !dag.Run.Confirmed && !s.suspends() &&
+		!s.changed() &&
 		s.level(*dag) >= 0 &&
 		!s.inFinally()
 }
@@ -80,7 +81,8 @@ func (s Situation) numberOf(r v1alpha1.Rule) (number float64, of int, is bool) {
 	m := s.Measured.metrics[i]
 	number = map[v1alpha1.MetricFunction]float64{
 		v1alpha1.FunctionCount: float64(m.Count), v1alpha1.FunctionMean: m.Mean, v1alpha1.FunctionVariance: m.Variance,
-		v1alpha1.FunctionMin: m.Min, v1alpha1.FunctionMax: m.Max, v1alpha1.FunctionIQR: m.IQR, v1alpha1.FunctionMAD: m.MAD,
+		v1alpha1.FunctionMin: m.Min, v1alpha1.FunctionMax: m.Max, v1alpha1.FunctionIQR: m.IQR,
+		v1alpha1.FunctionMAD: m.MAD,
 	}[r.Function]
 	return number, int(m.Count), int(m.Count) >= valueOf(r.MinCount)
 }
@@ -147,7 +149,15 @@ func (s Situation) decide(i int) (is ledger.RuleState, differs bool, again time.
 	}
 	is.Acts, is.Acted, is.DAG, is.Told = next.Acts, next.Acted, s.newest().Run.Attempt, false
 	is.MaxConcurrent, is.Applied = size, size == 0
-	is.Message = fmt.Sprintf("rule %d (%s, %s): it is %.6g%s; %s", i+1, nameOf(r), conditionOf(r), number, among(of), what)
+	is.Message = fmt.Sprintf(
+		"rule %d (%s, %s): it is %.6g%s; %s",
+		i+1,
+		nameOf(r),
+		conditionOf(r),
+		number,
+		among(of),
+		what,
+	)
 	return is, true, pace.Again(s.Now)
 }
 
@@ -233,7 +243,10 @@ func (c *Controller) applyRules(ctx context.Context, s *Situation) (again time.T
 		if is.Acted.Equal(s.Now) {
 			c.Observer.RuleActed(s.Workflow.Spec.Rules[i].Action)
 		}
-		s.Rules = append(slices.DeleteFunc(slices.Clone(s.Rules), func(r ledger.RuleState) bool { return r.Rule == i }), is)
+		s.Rules = append(
+			slices.DeleteFunc(slices.Clone(s.Rules), func(r ledger.RuleState) bool { return r.Rule == i }),
+			is,
+		)
 		c.Changed.Add(keyOf(first))
 	}
 	return again, nil
@@ -261,7 +274,10 @@ func (c *Controller) tell(ctx context.Context, s Situation) error {
 		}
 		c.Events.Normal(s.Workflow, "RuleActed", r.Message)
 		c.Log.Info().Str("workflow", keyOf(first)).Str("rule", r.Message).Msg("a rule has acted")
-		if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.TellRule(first.UID, first.Attempt, r) }); err != nil {
+		if err := c.Ledger.Write(
+			ctx,
+			func(tx *ledger.Tx) error { return tx.TellRule(first.UID, first.Attempt, r) },
+		); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,11 @@ func TestARuleFinishesOnce(t *testing.T) {
 	require.False(t, differs, "also after a restart")
 	require.Equal(
 		t,
-		Decision{Action: Stop, Reason: crosscheck.StopFinished, Message: crosscheck.StopMessage(crosscheck.StopFinished)},
+		Decision{
+			Action:  Stop,
+			Reason:  crosscheck.StopFinished,
+			Message: crosscheck.StopMessage(crosscheck.StopFinished),
+		},
 		Plan(s),
 	)
 	require.Equal(t, 5, s.wanted(), "those that have succeeded are enough")
@@ -166,7 +170,15 @@ func TestAnActionIsCarriedThroughAfterARestart(t *testing.T) {
 		return tx.SetRuleState(
 			"uid-grown",
 			1,
-			ledger.RuleState{Action: "Grow", Holds: true, Acts: 1, Acted: w.clock, DAG: 1, MaxConcurrent: 5, Message: "grown"},
+			ledger.RuleState{
+				Action:        "Grow",
+				Holds:         true,
+				Acts:          1,
+				Acted:         w.clock,
+				DAG:           1,
+				MaxConcurrent: 5,
+				Message:       "grown",
+			},
 		)
 	})
 	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &condor.Error{Kind: condor.Unreachable}, After: true})
@@ -196,5 +208,9 @@ func TestRulesLookAtNothingThatHasEnded(t *testing.T) {
 		change(&s)
 		require.False(t, s.ruled(), name)
 	}
-	require.ErrorContains(t, checkRules([]v1alpha1.Rule{{When: "value > x"}}), "spec.rules[0].when: expected comparisons")
+	require.ErrorContains(
+		t,
+		checkRules([]v1alpha1.Rule{{When: "value > x"}}),
+		"spec.rules[0].when: expected comparisons",
+	)
 }

@@ -26,7 +26,10 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 			if err != nil {
 				return err
 			}
-			if needed = !slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.UID == string(w.UID) }); needed {
+			if needed = !slices.ContainsFunc(
+				runs,
+				func(run ledger.Run) bool { return run.UID == string(w.UID) },
+			); needed {
 				return nil
 			}
 		}

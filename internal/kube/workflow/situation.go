@@ -14,17 +14,18 @@ import (
 
 // Situation is everything known about one workflow when a decision is made.
 type Situation struct {
-	Workflow  *v1alpha1.HTCWorkflow
-	Graph     *graph.Graph // of the spec; nil: it cannot be sent as it is
-	Attempt   int          // number of the newest; 0: none was ever begun
-	DAGs      []DAG        // of that attempt, the newest last
-	Failures  []ledger.Node
-	Rules     []ledger.RuleState // those of that attempt that were looked at
-	Measured  measured
-	Repeat    repetition
-	Released  bool               // our finalizer was removed from this version of it: the cache does not show that yet
-	Orphans   bool               // the ledger has runs of an older object of this name
-	Sought    bool               // the newest DAG is an intent that HTCondor does not have open, though the status tells of an end
+	Workflow *v1alpha1.HTCWorkflow
+	Graph    *graph.Graph // of the spec; nil: it cannot be sent as it is
+	Attempt  int          // number of the newest; 0: none was ever begun
+	DAGs     []DAG        // of that attempt, the newest last
+	Failures []ledger.Node
+	Rules    []ledger.RuleState // those of that attempt that were looked at
+	Measured measured
+	Repeat   repetition
+	Released bool // our finalizer was removed from this version of it: the cache does not show that yet
+	Orphans  bool // the ledger has runs of an older object of this name
+	// the newest DAG is an intent that HTCondor does not have open, though the status tells of an end
+	Sought    bool
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
 	Result    *string            // what spec.result names; nil: there is none yet
@@ -164,7 +165,8 @@ func (s Situation) sequences() (all []ledger.SequenceCounts) {
 			all = append(all, ledger.SequenceCounts{})
 		}
 		n := &all[len(all)-1]
-		n.Active, n.Succeeded, n.Failed = n.Active+d.Sequences.Active, n.Succeeded+d.Sequences.Succeeded, n.Failed+d.Sequences.Failed
+		n.Active, n.Succeeded, n.Failed = n.Active+d.Sequences.Active, n.Succeeded+d.Sequences.Succeeded,
+			n.Failed+d.Sequences.Failed
 	}
 	return all
 }
@@ -245,7 +247,8 @@ func (s Situation) returns() *int32 {
 func (s Situation) afterRefusal() (level int, is bool) {
 	before := s
 	before.DAGs = s.DAGs[:len(s.DAGs)-1]
-	if status := s.Workflow.Status; len(before.DAGs) == 0 || status.Phase.Terminal() && int(status.Attempt) == s.Attempt {
+	if status := s.Workflow.Status; len(before.DAGs) == 0 ||
+		status.Phase.Terminal() && int(status.Attempt) == s.Attempt {
 		return 0, false
 	}
 	refused, is := before.next()

@@ -156,8 +156,12 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	}
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: is, Reason: reason, Message: lifecycle.Shorten(message, maxConditionMessage),
-			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
+			Type:               kind,
+			Status:             is,
+			Reason:             reason,
+			Message:            lifecycle.Shorten(message, maxConditionMessage),
+			ObservedGeneration: status.ObservedGeneration,
+			LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
 		})
 	}
 	if s.lost() { // what the status says is all that is known
@@ -229,7 +233,10 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 	), run.SpecHash, run.Rerun, run.ItemsDigest
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if s.changed() && !s.withheld() {
-		status.ObservedGeneration = min(max(run.Generation, s.Workflow.Status.ObservedGeneration), s.Workflow.Generation-1)
+		status.ObservedGeneration = min(
+			max(run.Generation, s.Workflow.Status.ObservedGeneration),
+			s.Workflow.Generation-1,
+		)
 	}
 	for _, d := range s.DAGs {
 		status.InputsDigest = cmp.Or(d.Run.InputsDigest, status.InputsDigest)

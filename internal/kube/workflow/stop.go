@@ -83,7 +83,11 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	var unsure []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		for _, state := range []ledger.NodeState{ledger.NodeDone, ledger.NodeFailed} {
-			some, err := tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: state, Unconfirmed: true, Limit: nodesAtOnce})
+			some, err := tx.Nodes(
+				run.UID,
+				run.Attempt,
+				ledger.NodeFilter{State: state, Unconfirmed: true, Limit: nodesAtOnce},
+			)
 			if err != nil {
 				return err
 			}
@@ -99,7 +103,10 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 		if err := c.checkNodes(ctx, run); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(unsure, func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling }) {
+		if slices.ContainsFunc(
+			unsure,
+			func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling },
+		) {
 			return unconfirmed(time.Second)
 		}
 	}
@@ -111,15 +118,21 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 			return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
 		}
 	}
-	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {
+	if err := c.sender.RemoveNodes(
+		ctx,
+		t,
+		[]ledger.Run{run},
+		tag(w, run.Attempt).NodesConstraint(),
+		reason,
+	); err != nil {
 		return fmt.Errorf("remove the nodes of DAG %d: %w", run.Attempt, err)
 	}
 	return nil
 }
 
-// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all. cut: it has not run to its
-// end. A factory goes on if somebody has removed its launcher while that did not run: HTCondor then removes the nodes that
-// were made, and the factory makes others.
+// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all. cut: it has not run to
+// its end. A factory goes on if somebody has removed its launcher while that did not run: HTCondor then removes the
+// nodes that were made, and the factory makes others.
 func (c *Controller) settle(ctx context.Context, run ledger.Run, cut bool) error {
 	if run.Factory > 0 && run.Confirmed && cut {
 		of := condor.Tag{UID: run.UID, Attempt: run.Attempt}.NodesConstraint()

@@ -100,9 +100,18 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 // newRun returns the row of a DAG before anything is done for it.
 func (c *Controller) newRun(w *v1alpha1.HTCWorkflow, s Situation, d Decision) ledger.Run {
 	run := ledger.Run{
-		Kind: ledger.Workflows, UID: string(w.UID), Attempt: 1, Namespace: w.Namespace, Name: w.Name, Generation: w.Generation,
-		SpecHash: w.SpecHash(), Rerun: w.Rerun(), State: ledger.Intent, Procs: 1, Created: c.Now(),
-		Deferred: true, // DAGMan's job has no callback
+		Kind:       ledger.Workflows,
+		UID:        string(w.UID),
+		Attempt:    1,
+		Namespace:  w.Namespace,
+		Name:       w.Name,
+		Generation: w.Generation,
+		SpecHash:   w.SpecHash(),
+		Rerun:      w.Rerun(),
+		State:      ledger.Intent,
+		Procs:      1,
+		Created:    c.Now(),
+		Deferred:   true, // DAGMan's job has no callback
 	}
 	attempt := max(s.Attempt, 1)
 	if n := s.newest(); n != nil {
@@ -191,7 +200,11 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(tx.CarryNodes(run, p.kept.nodes), dropOutdated(tx, run)); err != nil || len(p.occasions) == 0 {
+		if err := errors.Join(
+			tx.CarryNodes(run, p.kept.nodes),
+			dropOutdated(tx, run),
+		); err != nil ||
+			len(p.occasions) == 0 {
 			return err
 		}
 		for _, state := range p.states {

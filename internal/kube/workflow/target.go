@@ -33,7 +33,8 @@ func (c *Controller) nextEndpoint(w *v1alpha1.HTCWorkflow) schedd.Endpoint {
 
 func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
 	w := k.Get(key)
-	fetches := w != nil && w.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) &&
+	fetches := w != nil && w.DeletionTimestamp == nil &&
+		(class == reconciler.Submitting || class == reconciler.Asking) &&
 		fetchesArtifacts(w)
 	return sending.Line{At: k.backendOf(ctx, key), Fetches: fetches}
 }

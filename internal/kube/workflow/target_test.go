@@ -120,7 +120,10 @@ func TestNothingIsSentAgainWhileTheScheddShowsAnotherQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &condor.Error{Kind: condor.Timeout, Command: "condor_submit"}, After: true})
+			w.schedd.Fail(
+				scheddtest.Submit,
+				scheddtest.Fault{Err: &condor.Error{Kind: condor.Timeout, Command: "condor_submit"}, After: true},
+			)
 			require.NoError(t, w.store.Add(oneStep("one")))
 			w.Changed.Add("default/one")
 			w.settle()

@@ -53,12 +53,24 @@ func newWorld(t *testing.T) *world {
 	store := output.Store{Root: t.TempDir()}
 	w.Controller = &Controller{Options: Options{
 		Common: reconciler.Common{
-			Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Program: "/usr/bin/htcd"},
-			Staging: t.TempDir(), Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
-			Credentials: w, Matching: &matching.Watch{}, Now: now,
+			Site:        site.Site{CallbackURL: "http://receiver.test/cloudevents", Program: "/usr/bin/htcd"},
+			Staging:     t.TempDir(),
+			Shares:      store.NewShares(0, now),
+			Staged:      store.NewShares(1, now),
+			Workers:     1,
+			Actors:      1,
+			Credentials: w,
+			Matching:    &matching.Watch{},
+			Now:         now,
 		},
-		Output: store, Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd,
-		Observer: w, Log: zerolog.Nop(),
+		Output:        store,
+		Informer:      synced{informer},
+		SecretTouched: w.tend,
+		Objects:       objects{w},
+		Events:        w,
+		Schedd:        w.schedd,
+		Observer:      w,
+		Log:           zerolog.Nop(),
 	}}
 	w.openLedger()
 	return w

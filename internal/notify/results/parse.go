@@ -79,7 +79,11 @@ func parseLine(line string) (Result, error) {
 	}
 	value, err := strconv.ParseFloat(number, 64)
 	if !numberRE.MatchString(number) || err != nil || math.Abs(value) > largest {
-		return Result{}, fmt.Errorf("expected %s to be a decimal number between -1e100 and 1e100, found %.40q", name, number)
+		return Result{}, fmt.Errorf(
+			"expected %s to be a decimal number between -1e100 and 1e100, found %.40q",
+			name,
+			number,
+		)
 	}
 	return Result{Name: name, Value: value}, nil
 }

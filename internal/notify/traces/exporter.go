@@ -35,9 +35,15 @@ type Exporter struct {
 // New returns an exporter to a URL that ends in Path. count is told what became of traces.
 func New(url, version string, count func(sent bool, traces int), log zerolog.Logger) *Exporter {
 	return &Exporter{
-		url: url, version: version, count: count, log: log, waiting: make(chan Trace, mostWaiting),
-		pauses: []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
-		client: http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		url:     url,
+		version: version,
+		count:   count,
+		log:     log,
+		waiting: make(chan Trace, mostWaiting),
+		pauses:  []time.Duration{time.Second, 5 * time.Second, 30 * time.Second},
+		client: http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 	}
 }
 
@@ -132,5 +138,9 @@ func (e *Exporter) post(ctx context.Context, all []Trace) (again bool, err error
 	if resp.StatusCode/100 == 2 {
 		return false, nil
 	}
-	return resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500, fmt.Errorf("the collector says %s", resp.Status)
+	return resp.StatusCode == http.StatusTooManyRequests ||
+			resp.StatusCode >= 500, fmt.Errorf(
+			"the collector says %s",
+			resp.Status,
+		)
 }

@@ -62,8 +62,13 @@ func encode(all []Trace, version string) ([]byte, error) {
 		id := traceID(t.UID, t.Attempt)
 		for _, s := range t.Spans {
 			one := span{
-				TraceID: id, SpanID: spanID(id, s.Path), ParentID: parentID(id, s.Path), Name: s.Name, Kind: kindInternal,
-				Start: strconv.FormatInt(s.Start.UnixNano(), 10), End: strconv.FormatInt(s.End.UnixNano(), 10),
+				TraceID:    id,
+				SpanID:     spanID(id, s.Path),
+				ParentID:   parentID(id, s.Path),
+				Name:       s.Name,
+				Kind:       kindInternal,
+				Start:      strconv.FormatInt(s.Start.UnixNano(), 10),
+				End:        strconv.FormatInt(s.End.UnixNano(), 10),
 				Attributes: attributes(s.Attributes),
 			}
 			if s.Error != "" {

@@ -119,11 +119,21 @@ func TestATraceIsSentAgainUntilTheCollectorTakesIt(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.Run(ctx); close(ended) }()
 	e.Add(trace("lost"))
-	require.Eventually(t, func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.lost == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.lost == 1 },
+		time.Minute,
+		time.Millisecond,
+	)
 	c.answer(0)
 	e.Add(trace("kept"))
 	<-c.done
-	require.Eventually(t, func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.sent == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(
+		t,
+		func() bool { n.mu.Lock(); defer n.mu.Unlock(); return n.sent == 1 },
+		time.Minute,
+		time.Millisecond,
+	)
 	cancel()
 	<-ended
 }

@@ -43,7 +43,11 @@ func (f *Fetcher) nextOf(ctx context.Context, run ledger.Run) (chosen []ledger.P
 	for from := 0; ; {
 		var page []ledger.Proc
 		err := f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unfetched: true, From: from, Limit: 2 * fetchedAtOnce})
+			page, err = tx.Procs(
+				run.UID,
+				run.Attempt,
+				ledger.ProcFilter{Unfetched: true, From: from, Limit: 2 * fetchedAtOnce},
+			)
 			return err
 		})
 		if err != nil || len(page) == 0 {

@@ -90,7 +90,11 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 		f.Log.Warn().Str("job", keyOf(b.run)).Msg(lack)
 		f.Observer.Incomplete(b.run, lack)
 	}
-	f.Log.Debug().Str("job", keyOf(b.run)).Int("cluster", b.run.Cluster).Int("procs", len(a.procs)).Msg("output fetched")
+	f.Log.Debug().
+		Str("job", keyOf(b.run)).
+		Int("cluster", b.run.Cluster).
+		Int("procs", len(a.procs)).
+		Msg("output fetched")
 	f.Observer.Fetched(b.run, len(a.procs), bytes)
 	f.pauses.done(b.run, a.procs)
 	return f.release(ctx, b.run, a.procs)

@@ -118,8 +118,11 @@ func TestOutputThatLacksFilesIsKeptAfterMinutes(t *testing.T) {
 
 func TestMissingFilesAreNamedBriefly(t *testing.T) {
 	long := strings.Repeat("x", 200)
-	require.Equal(t, `of the output of job 7.0 HTCondor did not keep "`+long[:100]+`", "b\n", "c", "d", "e", and 2 more`,
-		lackMessage("7.0", []string{long, "b\n", "c", "d", "e", "f", "g"}))
+	require.Equal(
+		t,
+		`of the output of job 7.0 HTCondor did not keep "`+long[:100]+`", "b\n", "c", "d", "e", and 2 more`,
+		lackMessage("7.0", []string{long, "b\n", "c", "d", "e", "f", "g"}),
+	)
 }
 
 func TestWhoIsToBlameForAFailedTransfer(t *testing.T) {

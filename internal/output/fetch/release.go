@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// release lets jobs leave the queue. It is no error if they have left it; it is one if they are those of an account that
-// is not the current one any more. Failed releases are repeated on the HTCJob's next turn.
+// release lets jobs leave the queue. It is no error if they have left it; it is one if they are those of an account
+// that is not the current one any more. Failed releases are repeated on the HTCJob's next turn.
 func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) error {
 	b, found := batch{run: run}, false
 	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(run))

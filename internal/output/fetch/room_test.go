@@ -62,7 +62,11 @@ func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
 	run := w.completed("one", 1)
 	w.schedd.Edit(1, 0, func(j *condor.Job) { j.BytesSent = 20 << 20 })
 	w.fetch("one")
-	require.Contains(t, w.noSpace(), "job 1.0 left 21 MiB, for which the volume has no room until other fetches are over")
+	require.Contains(
+		t,
+		w.noSpace(),
+		"job 1.0 left 21 MiB, for which the volume has no room until other fetches are over",
+	)
 	other.Leave()
 	w.fetch("one")
 	require.NoError(t, w.inTheWay)
@@ -75,7 +79,8 @@ func TestAFetchThatBringsMoreThanWasReportedIsBrokenOff(t *testing.T) {
 	defer close(block)
 	w.completed("one", 1)
 	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Block: block})
-	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{Bytes: 1 << 60} } // as if it had filled the volume
+	// as if it had filled the volume
+	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{Bytes: 1 << 60} }
 	b, err := w.Shares.Book("default", func(output.Left) (output.Room, bool) { return leastOutput, false })
 	require.NoError(t, err)
 	w.inTheWay = guarded(t.Context(), b, func(ctx context.Context) error {

@@ -20,7 +20,12 @@ func (f *Fetcher) noteSent(ctx context.Context, b batch, a arrival) error {
 		for _, s := range sent {
 			all = append(
 				all,
-				ledger.Written{Destination: ledger.Destination{Number: s.Number}, Proc: proc, Size: s.Size, Digest: s.Digest},
+				ledger.Written{
+					Destination: ledger.Destination{Number: s.Number},
+					Proc:        proc,
+					Size:        s.Size,
+					Digest:      s.Digest,
+				},
 			)
 		}
 	}

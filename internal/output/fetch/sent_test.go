@@ -18,7 +18,10 @@ func (w *world) elsewhere(run ledger.Run) {
 		return tx.SetDestinations(
 			run.UID,
 			run.Attempt,
-			[]ledger.Destination{{Number: 0, Path: "big", URL: "u/{proc}"}, {Number: 1, Path: "m", Artifact: "r/m:{proc}"}},
+			[]ledger.Destination{
+				{Number: 0, Path: "big", URL: "u/{proc}"},
+				{Number: 1, Path: "m", Artifact: "r/m:{proc}"},
+			},
 		)
 	}))
 }
@@ -40,7 +43,10 @@ func TestWhatWasSentElsewhereIsRecordedWithTheFetch(t *testing.T) {
 	run := w.completed("one", 3)
 	w.elsewhere(run)
 	hex := strings.Repeat("0a", 32)
-	w.schedd.Leaves("1.1", map[string]string{".htcd-out/0/m": "x", ".htcd-out/0.sent": "0 12\n1 5\n7 5\n" + hex + "  0\n"})
+	w.schedd.Leaves(
+		"1.1",
+		map[string]string{".htcd-out/0/m": "x", ".htcd-out/0.sent": "0 12\n1 5\n7 5\n" + hex + "  0\n"},
+	)
 	w.fetch("one")
 	all, n := w.written(run)
 	big := ledger.Destination{Path: "big", URL: "u/{proc}"}

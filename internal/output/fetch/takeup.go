@@ -74,7 +74,8 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range g.Runs { // one namespace's broken credentials are no reason to leave the jobs of others in the queue
+	// one namespace's broken credentials are no reason to leave the jobs of others in the queue
+	for _, run := range g.Runs {
 		if these := waiting[runKey{run.Cluster, run.UID, run.Attempt}]; len(these) > 0 {
 			err = errors.Join(err, f.takeUpRun(ctx, run, these))
 		}
@@ -84,7 +85,11 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 
 // releaseForgotten lets jobs leave the queue of attempts that the ledger has lost and that come before one that was
 // restored.
-func (f *Fetcher) releaseForgotten(ctx context.Context, runs []ledger.Run, waiting map[runKey][]condor.Job) (err error) {
+func (f *Fetcher) releaseForgotten(
+	ctx context.Context,
+	runs []ledger.Run,
+	waiting map[runKey][]condor.Job,
+) (err error) {
 	known, restored := map[runKey]bool{}, map[string]ledger.Run{}
 	for _, run := range runs {
 		known[runKey{uid: run.UID, attempt: run.Attempt}] = true

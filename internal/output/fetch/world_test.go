@@ -42,9 +42,16 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
 	store := output.Store{Root: t.TempDir()}
 	w.Fetcher = New(Options{
-		Store: store, Shares: store.NewShares(0, func() time.Time { return w.clock }), Workers: 1,
-		Queue:  fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour)),
-		Ledger: book, Schedd: w.schedd, Credentials: robot{}, Observer: w, Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
+		Store:       store,
+		Shares:      store.NewShares(0, func() time.Time { return w.clock }),
+		Workers:     1,
+		Queue:       fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour)),
+		Ledger:      book,
+		Schedd:      w.schedd,
+		Credentials: robot{},
+		Observer:    w,
+		Log:         zerolog.Nop(),
+		Now:         func() time.Time { return w.clock },
 	})
 	t.Cleanup(w.Queue.ShutDown)
 	return w
@@ -100,7 +107,12 @@ func (w *world) completes(run ledger.Run) {
 		}
 		for proc := range run.Procs {
 			err := tx.UpdateProc(ledger.Proc{
-				UID: run.UID, Attempt: run.Attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: int(condor.Completed), Changed: w.clock,
+				UID:       run.UID,
+				Attempt:   run.Attempt,
+				Proc:      proc,
+				Status:    ledger.StatusSucceeded,
+				JobStatus: int(condor.Completed),
+				Changed:   w.clock,
 			})
 			if err != nil {
 				return err
@@ -136,7 +148,14 @@ func (w *world) counts(run ledger.Run) (counts ledger.OutputCounts) {
 func (w *world) kept(run ledger.Run, proc int) string {
 	w.t.Helper()
 	text, err := os.ReadFile(
-		filepath.Join(w.Store.Root, run.Namespace, run.Name, strconv.Itoa(run.Attempt), strconv.Itoa(proc), output.Stdout),
+		filepath.Join(
+			w.Store.Root,
+			run.Namespace,
+			run.Name,
+			strconv.Itoa(run.Attempt),
+			strconv.Itoa(proc),
+			output.Stdout,
+		),
 	)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "absent"

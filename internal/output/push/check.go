@@ -27,7 +27,10 @@ func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, proc
 		err := allowed.CheckTarget(of(d.Artifact, procs-1))
 		switch {
 		case !kept:
-			return condor.Refusal("%s: this htcd keeps no output of jobs, so there is nothing that it could push", where)
+			return condor.Refusal(
+				"%s: this htcd keeps no output of jobs, so there is nothing that it could push",
+				where,
+			)
 		case d.URL != "":
 			return condor.Refusal("%s: it goes to a url or to an artifact, not to both", where)
 		case err != nil:

@@ -72,7 +72,10 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 	for _, name := range names {
 		files = append(
 			files,
-			artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) }},
+			artifact.Upload{
+				Name: name,
+				Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) },
+			},
 		)
 	}
 	defer p.naming.end(key)
@@ -101,7 +104,10 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 // exists.
 func (p *Pusher) stillWanted(ctx context.Context, item Item) error {
 	var wanted bool
-	err := p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { wanted, err = p.Subject.Wanted(tx, item.Run); return err })
+	err := p.Ledger.Read(
+		ctx,
+		func(tx *ledger.Tx) (err error) { wanted, err = p.Subject.Wanted(tx, item.Run); return err },
+	)
 	if err == nil && !wanted {
 		return ErrGone
 	}

@@ -118,8 +118,9 @@ type Job struct {
 	Deadlines
 
 	HoldReasonCode, HoldReasonSubCode int
-	LastHoldReasonCode                int // of the hold before, or, of a job that was removed while it was held, of that one
-	RemoteHost                        string
+	// of the hold before, or, of a job that was removed while it was held, of that one
+	LastHoldReasonCode int
+	RemoteHost         string
 
 	// HTCondor's reasons, and the paths of the outputs; requested only after ErrReasons, which sets Reasoned.
 	HoldReason, LastHoldReason, RemoveReason string
@@ -238,11 +239,12 @@ type Outcome struct {
 
 // Outcome applies, in order:
 //
-//  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed, because an
-//     output is missing, by code or by signal.
+//  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed,
+//     because an output is missing, by code or by signal.
 //  2. A job that was removed because it ran, or was held or idle, beyond its deadline failed.
 //  3. Any other removed job is removed; its Exit attributes are left over from the kill.
-//  4. Everything else is open: held is not failed, and an earlier attempt's return code says nothing while retries are left.
+//  4. Everything else is open: held is not failed, and an earlier attempt's return code says nothing while retries are
+//     left.
 func (j Job) Outcome() Outcome {
 	late, isLate := j.tooLate()
 	switch {
@@ -313,7 +315,12 @@ func (j Job) ended() Outcome {
 	case j.ExitCode == nil:
 		return Outcome{State: OutcomeFailed, Reason: "NoExitCode", Message: "completed, but its ad holds no ExitCode"}
 	case j.succeeds(*j.ExitCode):
-		return Outcome{State: OutcomeSucceeded, Reason: "Completed", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
+		return Outcome{
+			State:    OutcomeSucceeded,
+			Reason:   "Completed",
+			Message:  ExitMessage(*j.ExitCode),
+			ExitCode: j.ExitCode,
+		}
 	}
 	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
 }

@@ -69,8 +69,13 @@ const alone = "The job attribute PeriodicRemove expression 'JobStatus == 1 && ti
 // tooLate returns a job that PeriodicRemove removed after exactly that time in a state.
 func tooLate(state JobStatus, seconds int64) Job {
 	return Job{
-		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", Deadlines: Deadlines{HeldDeadline: 600, IdleDeadline: 86400},
-		EnteredCurrentStatus: 1000, JobFinishedHookDone: 1000 + seconds,
+		Status:               Removed,
+		LastStatus:           state,
+		RemoveReason:         periodic,
+		LastHoldReason:       "no such file",
+		Deadlines:            Deadlines{HeldDeadline: 600, IdleDeadline: 86400},
+		EnteredCurrentStatus: 1000,
+		JobFinishedHookDone:  1000 + seconds,
 	}
 }
 

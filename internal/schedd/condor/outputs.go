@@ -44,7 +44,8 @@ func (j Job) missing() (Outcome, bool) {
 		return Outcome{}, false
 	}
 	path := paths[n]
-	if slices.ContainsFunc([]rune(path), func(r rune) bool { return !strconv.IsPrint(r) }) || len(path) > MaxOutputPath {
+	if slices.ContainsFunc([]rune(path), func(r rune) bool { return !strconv.IsPrint(r) }) ||
+		len(path) > MaxOutputPath {
 		path = fmt.Sprintf("number %d", n+1) // htcd has not written this
 	}
 	return Outcome{State: OutcomeFailed, Reason: "OutputMissing",

@@ -52,8 +52,11 @@ type Client struct {
 func (c *Client) client() *http.Client {
 	c.once.Do(func() {
 		c.http = &http.Client{Transport: &http.Transport{
-			TLSClientConfig: c.TLS, DialContext: (&net.Dialer{Timeout: connectTime}).DialContext, TLSHandshakeTimeout: connectTime,
-			MaxResponseHeaderBytes: 16 << 10, IdleConnTimeout: time.Minute,
+			TLSClientConfig:        c.TLS,
+			DialContext:            (&net.Dialer{Timeout: connectTime}).DialContext,
+			TLSHandshakeTimeout:    connectTime,
+			MaxResponseHeaderBytes: 16 << 10,
+			IdleConnTimeout:        time.Minute,
 		}}
 	})
 	return c.http

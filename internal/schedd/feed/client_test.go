@@ -51,8 +51,9 @@ func (a *authority) sign(name string, isCA bool) tls.Certificate {
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(
 			time.Now().UnixNano(),
-		), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: isCA, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     isCA, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	parent, signer := a.cert, a.key
 	if parent == nil {
@@ -100,7 +101,8 @@ func (l *line) as(name string) *Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(l.authority.cert)
 	return &Client{
-		URL: l.server.URL, TLS: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{l.authority.sign(name, false)}},
+		URL:  l.server.URL,
+		TLS:  &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{l.authority.sign(name, false)}},
 		Now:  func() time.Time { l.mu.Lock(); defer l.mu.Unlock(); return l.now },
 		Told: func(problem string) { l.mu.Lock(); defer l.mu.Unlock(); l.problems = append(l.problems, problem) },
 	}
@@ -163,23 +165,51 @@ func TestAClientAsksAsHTCondorsToolsAreAsked(t *testing.T) {
 	clear(seen)
 	require.NoError(
 		t,
-		jobs.Query(t.Context(), id, schedd.Query{Where: condor.ClusterConstraint(1), Changed: &schedd.Period{From: 900, Age: time.Minute, Most: 10}}, hear),
+		jobs.Query(
+			t.Context(),
+			id,
+			schedd.Query{
+				Where:   condor.ClusterConstraint(1),
+				Changed: &schedd.Period{From: 900, Age: time.Minute, Most: 10},
+			},
+			hear,
+		),
 	)
 	require.Len(t, seen, 2, "a job without a date is always among them")
-	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{Changed: &schedd.Period{From: 900, Most: 1}}, hear), schedd.ErrTooMany)
+	require.ErrorIs(
+		t,
+		jobs.Query(t.Context(), id, schedd.Query{Changed: &schedd.Period{From: 900, Most: 1}}, hear),
+		schedd.ErrTooMany,
+	)
 	clear(seen)
 	require.NoError(
 		t,
-		jobs.Query(t.Context(), id, schedd.Query{Where: "true", Left: &schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }}}, hear),
+		jobs.Query(
+			t.Context(),
+			id,
+			schedd.Query{
+				Where: "true",
+				Left:  &schedd.HistoryBounds{Since: "2.0", Enough: func() bool { return false }},
+			},
+			hear,
+		),
 	)
 	require.Equal(t, map[string]condor.JobStatus{"3.0": condor.Completed}, seen)
 	clear(seen)
-	require.NoError(t, jobs.Query(t.Context(), id, schedd.Query{Where: "true", Left: &schedd.HistoryBounds{Limit: 1}}, hear))
+	require.NoError(
+		t,
+		jobs.Query(t.Context(), id, schedd.Query{Where: "true", Left: &schedd.HistoryBounds{Limit: 1}}, hear),
+	)
 	require.Len(t, seen, 1)
 
 	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{Where: `regexp("a", Owner)`}, hear), schedd.ErrMirror)
 	l.hear(Event{State: State{Mark: "1795686445.9.9"}})
-	require.ErrorIs(t, jobs.Query(t.Context(), id, schedd.Query{}, hear), schedd.ErrMirror, "an answer from before what was heard")
+	require.ErrorIs(
+		t,
+		jobs.Query(t.Context(), id, schedd.Query{}, hear),
+		schedd.ErrMirror,
+		"an answer from before what was heard",
+	)
 }
 
 func TestAServerAnswersOnlyWhomItKnowsAndOnlyQuestions(t *testing.T) {

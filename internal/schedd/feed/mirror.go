@@ -65,8 +65,11 @@ func NewMirror(o Options) *Mirror {
 	}
 	o.Most, o.History = cmp.Or(o.Most, defaultMost), cmp.Or(o.History, filepath.Join(o.Spool, "history"))
 	return &Mirror{
-		o: o, file: file{path: filepath.Join(o.Spool, "job_queue.log")}, history: history{path: o.History, owners: o.Owners},
-		moved: make(chan struct{}), problem: "job_queue.log has not been read yet",
+		o:       o,
+		file:    file{path: filepath.Join(o.Spool, "job_queue.log")},
+		history: history{path: o.History, owners: o.Owners},
+		moved:   make(chan struct{}),
+		problem: "job_queue.log has not been read yet",
 	}
 }
 

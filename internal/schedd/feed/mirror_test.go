@@ -299,7 +299,11 @@ func TestTheHistoryIsFollowedThroughItsRotation(t *testing.T) {
 	require.NoError(t, os.Rename(s.history, s.history+".20260103T000000"))
 	require.NoError(t, os.Remove(s.history+".20260101T000000"))
 	s.add(s.history, leftAd(5, "4"))
-	require.Equal(t, []string{`{"ClusterId": 5}`, `{"ClusterId": 4}`, `{"ClusterId": 3}`, `{"ClusterId": 2}`}, of("", 0))
+	require.Equal(
+		t,
+		[]string{`{"ClusterId": 5}`, `{"ClusterId": 4}`, `{"ClusterId": 3}`, `{"ClusterId": 2}`},
+		of("", 0),
+	)
 	require.NotContains(t, s.ask(Asked{Question: schedd.Question{Left: true}})[0], "secret")
 }
 

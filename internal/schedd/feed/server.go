@@ -104,7 +104,10 @@ func (s *server) allowed(room chan struct{}, answer func(http.ResponseWriter, *h
 			)
 			http.Error(
 				w,
-				fmt.Sprintf("--allow of htcd feed does not name %q, which is the common name of your certificate", name),
+				fmt.Sprintf(
+					"--allow of htcd feed does not name %q, which is the common name of your certificate",
+					name,
+				),
 				http.StatusForbidden,
 			)
 			return
@@ -167,7 +170,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, owners Owners, l
 	out := http.NewResponseController(w)
 	before := "[\n"
 	err = s.mirror.Answer(r.Context(), q, func(ad []byte) error {
-		_ = out.SetWriteDeadline(time.Now().Add(writeTime)) // a connection that cannot have one fails when it is written to
+		_ = out.SetWriteDeadline(
+			time.Now().Add(writeTime),
+		) // a connection that cannot have one fails when it is written to
 		_, err := w.Write(append(append([]byte(before), ad...), '\n'))
 		before = ",\n"
 		return err

@@ -51,7 +51,13 @@ var rules = []struct {
 }{
 	{
 		KDCUnreachable,
-		[]string{"Cannot contact any KDC", "Cannot find KDC", "Cannot resolve", "Connection refused", "Connection timed out"},
+		[]string{
+			"Cannot contact any KDC",
+			"Cannot find KDC",
+			"Cannot resolve",
+			"Connection refused",
+			"Connection timed out",
+		},
 	},
 	{UnknownPrincipal, []string{"not found in Kerberos database"}},
 	{Expired, []string{"credentials have been revoked", "has expired", "locked", "Password expired"}},

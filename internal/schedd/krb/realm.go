@@ -19,7 +19,10 @@ func (k *Keeper) refuse(cred Credential) *Error {
 		case !named && p.defaultRealm == "":
 			return &Error{
 				Invalid,
-				fmt.Sprintf("the username %.100q has no realm, and krb5.conf no default_realm: write user@REALM", cred.Username),
+				fmt.Sprintf(
+					"the username %.100q has no realm, and krb5.conf no default_realm: write user@REALM",
+					cred.Username,
+				),
 			}
 		case !named:
 			realm = p.defaultRealm

@@ -108,7 +108,10 @@ func TestWhatKrb5ConfSaysAboutRealms(t *testing.T) {
 			dir := t.TempDir()
 			for file, text := range c.files {
 				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600))
+				require.NoError(
+					t,
+					os.WriteFile(filepath.Join(dir, file), []byte(strings.ReplaceAll(text, "DIR", dir)), 0o600),
+				)
 			}
 			p, err := readProfile(filepath.Join(dir, "krb5.conf"))
 			if c.refused != "" {

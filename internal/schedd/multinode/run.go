@@ -77,7 +77,13 @@ func (p place) listen(ctx context.Context) (l net.Listener, err error) {
 }
 
 // lead is what node 0 does.
-func (p place) lead(ctx context.Context, config *tls.Config, l net.Listener, script []string, out, err io.Writer) (int, error) {
+func (p place) lead(
+	ctx context.Context,
+	config *tls.Config,
+	l net.Listener,
+	script []string,
+	out, err io.Writer,
+) (int, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	g := newGroup(len(p.addresses), l)
@@ -101,8 +107,13 @@ func (p place) lead(ctx context.Context, config *tls.Config, l net.Listener, scr
 	case <-ctx.Done():
 		return failed(ctx, notRun)
 	case <-time.After(together):
-		return notRun, fmt.Errorf("%s did not reach node 0 (%s, ports %d and others) in %v: do the pool's machines reach one another?",
-			g.missing(), p.addresses[0], p.port(0), together)
+		return notRun, fmt.Errorf(
+			"%s did not reach node 0 (%s, ports %d and others) in %v: do the pool's machines reach one another?",
+			g.missing(),
+			p.addresses[0],
+			p.port(0),
+			together,
+		)
 	}
 	for _, c := range g.members[1:] {
 		if err := c.send(message{Go: g.ports}); err != nil {
@@ -134,7 +145,11 @@ func (f failure) Error() string {
 	if f.lost {
 		return fmt.Sprintf("node %d was lost: this ends the job on all nodes", f.node)
 	}
-	return fmt.Sprintf("the script has failed on node %d, with return code %d: this ends the job on all nodes", f.node, f.code)
+	return fmt.Sprintf(
+		"the script has failed on node %d, with return code %d: this ends the job on all nodes",
+		f.node,
+		f.code,
+	)
 }
 
 // group is the nodes that have joined.
@@ -149,7 +164,12 @@ type group struct {
 }
 
 func newGroup(nodes int, l net.Listener) *group {
-	g := &group{ports: make([]int, nodes), members: make([]*conn, nodes), whole: make(chan struct{}), over: make(chan struct{})}
+	g := &group{
+		ports:   make([]int, nodes),
+		members: make([]*conn, nodes),
+		whole:   make(chan struct{}),
+		over:    make(chan struct{}),
+	}
 	if at, ok := l.Addr().(*net.TCPAddr); ok {
 		g.ports[0] = at.Port
 	}
@@ -205,8 +225,8 @@ func (g *group) missing() string {
 	return "node " + strings.Join(names, ", ")
 }
 
-// relay writes what another node's script prints, its number before each line, until that has ended. It returns how that node
-// has failed.
+// relay writes what another node's script prints, its number before each line, until that has ended. It returns how
+// that node has failed.
 func relay(c *conn, number int, out, err io.Writer) error {
 	lines := [2]*lines{{to: out, before: fmt.Sprint(number, ": ")}, {to: err, before: fmt.Sprint(number, ": ")}}
 	for {
@@ -260,8 +280,8 @@ func (p place) follow(ctx context.Context, config *tls.Config, l net.Listener, s
 	return code(cmd), nil
 }
 
-// Fail tells node 0 that the script could not be run on this node, with the return code that stands for it. It runs outside of the
-// container, and so starts nothing for others.
+// Fail tells node 0 that the script could not be run on this node, with the return code that stands for it. It runs
+// outside of the container, and so starts nothing for others.
 func Fail(ctx context.Context, dir string, code int) error {
 	p, err := here(dir)
 	if err != nil {
@@ -300,7 +320,11 @@ func (p place) join(ctx context.Context, config *tls.Config, first message) (*co
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("node %d has not reached node 0 (%s): do the pool's machines reach one another?", p.number, p.addresses[0])
+			return nil, fmt.Errorf(
+				"node %d has not reached node 0 (%s): do the pool's machines reach one another?",
+				p.number,
+				p.addresses[0],
+			)
 		}
 	}
 }

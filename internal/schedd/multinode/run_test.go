@@ -18,7 +18,10 @@ func nodes(t *testing.T, n int) []place {
 	all := make([]place, n)
 	for i := range all {
 		all[i] = place{
-			dir: t.TempDir(), number: i, key: []byte(t.Name()), addresses: strings.Fields(strings.Repeat("127.0.0.1 ", n)),
+			dir:       t.TempDir(),
+			number:    i,
+			key:       []byte(t.Name()),
+			addresses: strings.Fields(strings.Repeat("127.0.0.1 ", n)),
 		}
 	}
 	return all
@@ -78,7 +81,11 @@ func TestTheScriptRunsOnEveryNodeAndTheFirstPrintsWhatTheOthersPrint(t *testing.
 	require.NoError(t, r.err)
 	require.Zero(t, r.code)
 	for number, before := range []string{"", "1: ", "2: "} {
-		require.Contains(t, "\n"+r.out, fmt.Sprintf("\n%snode %d of 3 at 127.0.0.1 127.0.0.1 127.0.0.1\n", before, number))
+		require.Contains(
+			t,
+			"\n"+r.out,
+			fmt.Sprintf("\n%snode %d of 3 at 127.0.0.1 127.0.0.1 127.0.0.1\n", before, number),
+		)
 	}
 	require.Equal(t, "2: wrong\n", r.errout)
 	require.Equal(t, []int{0, 143, 143}, r.others, "they end with the first")
@@ -158,7 +165,11 @@ func TestACommandIsStartedOnAnotherNode(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	var out, errout bytes.Buffer
-	require.Equal(t, 5, Start(t.Context(), dir, []string{"-x", "node1", `echo "on $HTC_NODE"; echo`, "no >&2; exit 5"}, &out, &errout))
+	require.Equal(
+		t,
+		5,
+		Start(t.Context(), dir, []string{"-x", "node1", `echo "on $HTC_NODE"; echo`, "no >&2; exit 5"}, &out, &errout),
+	)
 	require.Equal(t, "on 1\n", out.String())
 	require.Equal(t, "no\n", errout.String())
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Start runs a command on another node of the job, as ssh would, and returns its return code: [OPTION...] HOST COMMAND...,
-// where HOST is node0, node1 and so on.
+// Start runs a command on another node of the job, as ssh would, and returns its return code: [OPTION...] HOST
+// COMMAND..., where HOST is node0, node1 and so on.
 func Start(ctx context.Context, dir string, args []string, out, errout io.Writer) int {
 	code, err := start(ctx, dir, args, out, errout)
 	if err != nil {

@@ -167,5 +167,6 @@ func (s *Schedd) stopMaking(ctx context.Context, c schedd.StopMaking) (schedd.Ou
 // there reports whether a factory is in the queue: until all of its jobs have left it.
 func (s *Schedd) there(f *factory) bool {
 	goesOn := f.Next < f.ad.Made && (f.removed.IsZero() || s.now().Sub(f.removed) < cleanup)
-	return f.Open && (goesOn || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.ad.Cluster }))
+	return f.Open &&
+		(goesOn || slices.ContainsFunc(s.queue, func(j condor.Job) bool { return j.Cluster == f.ad.Cluster }))
 }

@@ -93,7 +93,19 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, Changed, Daemon, History, Remove, Account, Answers, TakesNodes, Transfer, Release}
+		commands = []string{
+			Submit,
+			Queue,
+			Changed,
+			Daemon,
+			History,
+			Remove,
+			Account,
+			Answers,
+			TakesNodes,
+			Transfer,
+			Release,
+		}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
@@ -294,8 +306,16 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (co
 	now := s.now().Unix()
 	for p := range n {
 		s.queue = append(s.queue, condor.Job{
-			Cluster: c.ID, Proc: p, Own: own[p], Tag: tag, Owner: account(id), Status: condor.Idle, LastStatus: condor.Held,
-			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
+			Cluster:              c.ID,
+			Proc:                 p,
+			Own:                  own[p],
+			Tag:                  tag,
+			Owner:                account(id),
+			Status:               condor.Idle,
+			LastStatus:           condor.Held,
+			QDate:                now,
+			StageInFinish:        now,
+			EnteredCurrentStatus: now,
 		})
 	}
 	if launcherLine.Match(text) {
@@ -342,7 +362,12 @@ func (s *Schedd) Query(ctx context.Context, _ schedd.Identity, q schedd.Query, f
 }
 
 // left is condor_history, newest first.
-func (s *Schedd) left(ctx context.Context, constraint condor.Constraint, b schedd.HistoryBounds, fn condor.JobFunc) error {
+func (s *Schedd) left(
+	ctx context.Context,
+	constraint condor.Constraint,
+	b schedd.HistoryBounds,
+	fn condor.JobFunc,
+) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
 	}

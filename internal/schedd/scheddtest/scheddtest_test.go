@@ -29,7 +29,15 @@ func TestTheConversation(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, condor.Cluster{ID: 1, Procs: 3}, c)
 	ask := func(constraint condor.Constraint) (ids []string) {
-		require.NoError(t, s.Query(ctx, id, schedd.Query{Where: constraint}, func(j condor.Job) error { ids = append(ids, j.ID()); return nil }))
+		require.NoError(
+			t,
+			s.Query(
+				ctx,
+				id,
+				schedd.Query{Where: constraint},
+				func(j condor.Job) error { ids = append(ids, j.ID()); return nil },
+			),
+		)
 		return ids
 	}
 	require.Equal(t, []string{"1.0", "1.1", "1.2"}, ask(condor.Tag{UID: "u", Attempt: 1}.Constraint()))
@@ -48,7 +56,12 @@ func TestTheConversation(t *testing.T) {
 	var gone []condor.Job
 	require.NoError(
 		t,
-		s.Query(ctx, id, schedd.Query{Left: &schedd.HistoryBounds{}}, func(j condor.Job) error { gone = append(gone, j); return nil }),
+		s.Query(
+			ctx,
+			id,
+			schedd.Query{Left: &schedd.HistoryBounds{}},
+			func(j condor.Job) error { gone = append(gone, j); return nil },
+		),
 	)
 	require.Len(t, gone, 2)
 	require.Equal(t, "enough (by user robot)", gone[0].Outcome().Message)
@@ -56,7 +69,12 @@ func TestTheConversation(t *testing.T) {
 	gone = nil
 	require.NoError(
 		t,
-		s.Query(ctx, id, schedd.Query{Left: &schedd.HistoryBounds{Since: "1.0"}}, func(j condor.Job) error { gone = append(gone, j); return nil }),
+		s.Query(
+			ctx,
+			id,
+			schedd.Query{Left: &schedd.HistoryBounds{Since: "1.0"}},
+			func(j condor.Job) error { gone = append(gone, j); return nil },
+		),
 	)
 	require.Len(t, gone, 1)
 }

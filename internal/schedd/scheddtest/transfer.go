@@ -33,8 +33,10 @@ func (s *Schedd) Leaves(id string, files map[string]string) {
 func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(condor.Job) bool {
 	return func(j condor.Job) bool {
 		ended := j.Status == condor.Completed || procs.DAG && j.Status == condor.Removed || len(procs.Nodes) > 0
-		return ended && j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
-			(j.Own != nil) == procs.Own && slices.Contains(procs.Numbers, j.Number()) && (j.Owner == "" || j.Owner == account(id))
+		return ended && j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID &&
+			j.Tag.Attempt == procs.Tag.Attempt &&
+			(j.Own != nil) == procs.Own && slices.Contains(procs.Numbers, j.Number()) &&
+			(j.Owner == "" || j.Owner == account(id))
 	}
 }
 
@@ -57,7 +59,10 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 		}
 		for name, text := range files {
 			file := filepath.Join(dir, strconv.Itoa(j.Number()), name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+			if err := errors.Join(
+				os.MkdirAll(filepath.Dir(file), 0o700),
+				os.WriteFile(file, []byte(text), 0o600),
+			); err != nil {
 				return errors.Join(f.Err, fmt.Errorf("job %s: %w", j.ID(), err))
 			}
 		}

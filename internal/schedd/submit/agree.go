@@ -59,7 +59,10 @@ func (o JobOptions) said() ([]said, error) {
 // requirements reads the expression in spec.requirements, in which line breaks count as blanks.
 func requirements(x string) (string, error) {
 	if m := macro.FindString(x); m != "" {
-		return "", condor.Refusal("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
+		return "", condor.Refusal(
+			"spec.requirements: found the macro %q, expected its value: macros are not replaced here",
+			m,
+		)
 	}
 	if err := short("requirements", x); err != nil {
 		return "", condor.Refusal("spec.requirements: %w", err)

@@ -19,21 +19,45 @@ type allowance func(value string) (written string, err error)
 // allowed lists every submit command an HTCJob may use. Anything else is refused unless the site allows it: most other
 // commands read files or run commands on the submitting host, or break htcd's promises.
 var allowed = map[string]allowance{
-	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
-	"require_gpus": enclosed, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_maximum_capability": number, "gpus_minimum_runtime": number,
-	"requirements": enclosed, "rank": expression, "preferences": expression,
+	"request_cpus":            amount,
+	"request_memory":          quantity,
+	"request_disk":            quantity,
+	"request_gpus":            amount,
+	"require_gpus":            enclosed,
+	"gpus_minimum_memory":     quantity,
+	"gpus_minimum_capability": number,
+	"gpus_maximum_capability": number,
+	"gpus_minimum_runtime":    number,
+	"requirements":            enclosed,
+	"rank":                    expression,
+	"preferences":             expression,
 
-	"priority": whole, "nice_user": oneOf("true", "false"),
-	"accounting_group": word, "concurrency_limits": words, "concurrency_limits_expr": expression,
+	"priority":                whole,
+	"nice_user":               oneOf("true", "false"),
+	"accounting_group":        word,
+	"concurrency_limits":      words,
+	"concurrency_limits_expr": expression,
 
-	"max_retries": count, "retry_until": until, "success_exit_code": count,
-	"on_exit_hold": expression, "on_exit_hold_reason": reason, "on_exit_hold_subcode": expression, "on_exit_remove": enclosed,
-	"periodic_hold": expression, "periodic_hold_reason": reason, "periodic_hold_subcode": expression,
-	"periodic_release": expression, "periodic_remove": expression,
-	"allowed_job_duration": expression, "allowed_execute_duration": expression,
-	"job_lease_duration": count, "job_max_vacate_time": expression, "want_graceful_removal": expression,
+	"max_retries":              count,
+	"retry_until":              until,
+	"success_exit_code":        count,
+	"on_exit_hold":             expression,
+	"on_exit_hold_reason":      reason,
+	"on_exit_hold_subcode":     expression,
+	"on_exit_remove":           enclosed,
+	"periodic_hold":            expression,
+	"periodic_hold_reason":     reason,
+	"periodic_hold_subcode":    expression,
+	"periodic_release":         expression,
+	"periodic_remove":          expression,
+	"allowed_job_duration":     expression,
+	"allowed_execute_duration": expression,
+	"job_lease_duration":       count,
+	"job_max_vacate_time":      expression,
+	"want_graceful_removal":    expression,
 
-	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
+	"notification":          oneOf("never", "complete", "error", "always"),
+	"transfer_output_files": outputFiles,
 }
 
 // deferring lists the allowed commands that let a job continue after one of its executions ended, or change what counts
@@ -106,10 +130,38 @@ func edits(a, b string) int {
 // ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's
 // own line and win.
 var ownedAttributes = []string{
-	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
-	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
-	"SpooledOutputFiles", "LeaveJobInQueue", "JobMaxRetries", "JobSuccessExitCode", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
-	"DAGManJobId", "DAGNodeName", "OtherJobRemoveRequirements",
+	"Cmd",
+	"Args",
+	"Arguments",
+	"JobUniverse",
+	"JobBatchName",
+	"ContainerImage",
+	"DockerImage",
+	"Iwd",
+	"In",
+	"Out",
+	"Err",
+	"UserLog",
+	"TransferInput",
+	"TransferOutputRemaps",
+	"TransferExecutable",
+	"ShouldTransferFiles",
+	"WhenToTransferOutput",
+	"OutputDestination",
+	"SpooledOutputFiles",
+	"LeaveJobInQueue",
+	"JobMaxRetries",
+	"JobSuccessExitCode",
+	"Owner",
+	"User",
+	"ClusterId",
+	"ProcId",
+	"JobStatus",
+	"MyType",
+	"TargetType",
+	"DAGManJobId",
+	"DAGNodeName",
+	"OtherJobRemoveRequirements",
 }
 
 // CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: it must not contain
@@ -170,9 +222,16 @@ func forSite(entry string) error {
 
 // keywords are words that begin a line of another kind, and what to write instead.
 var keywords = map[string]string{
-	"queue": "write spec.script.queue", "include": "write the lines themselves", "@include": "write the lines themselves",
-	"use": "write the lines themselves", "if": "write the lines that apply", "elif": "write the lines that apply",
-	"else": "write the lines that apply", "endif": "write the lines that apply", "error": "leave it out", "warning": "leave it out",
+	"queue":    "write spec.script.queue",
+	"include":  "write the lines themselves",
+	"@include": "write the lines themselves",
+	"use":      "write the lines themselves",
+	"if":       "write the lines that apply",
+	"elif":     "write the lines that apply",
+	"else":     "write the lines that apply",
+	"endif":    "write the lines that apply",
+	"error":    "leave it out",
+	"warning":  "leave it out",
 }
 
 var (
@@ -208,7 +267,11 @@ func calculated(v, number string) (string, error) {
 	case isNumber && (literal || !amountOf(n)):
 		return "", fmt.Errorf("found %q, expected %s", v, number)
 	case !dependent(x) && calls(x):
-		return "", fmt.Errorf("found %q, expected %s, or an expression that refers to an attribute", condor.Clip(v), number)
+		return "", fmt.Errorf(
+			"found %q, expected %s, or an expression that refers to an attribute",
+			condor.Clip(v),
+			number,
+		)
 	}
 	return x.String(), nil
 }

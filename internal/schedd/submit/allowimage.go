@@ -43,7 +43,12 @@ func allowImage(image string, patterns []string, allower string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	return condor.Refusal("image %s is not among those that %s allows: %s", image, allower, strings.Join(patterns, ", "))
+	return condor.Refusal(
+		"image %s is not among those that %s allows: %s",
+		image,
+		allower,
+		strings.Join(patterns, ", "),
+	)
 }
 
 func matchImage(image, pattern string) bool {

@@ -14,8 +14,29 @@ import (
 const printing = "for a; do printf '%s\\0' \"$a\"; done\n"
 
 var oddArguments = []string{
-	"", "-n", "--", "'", `"`, `\`, "$HOME $(touch ran) `touch ran`", "a\nb\n", "\t", "\r", "*", "ä😀\u2028", "\xff\x81\x88", "{{", "{{ proc }}", "{{Proc}}", "{{item.}}",
-	"{{proc", "$proc", "${cluster}", strings.Repeat("x'", 9000), "{{item.9}}", "{{items.A}}",
+	"",
+	"-n",
+	"--",
+	"'",
+	`"`,
+	`\`,
+	"$HOME $(touch ran) `touch ran`",
+	"a\nb\n",
+	"\t",
+	"\r",
+	"*",
+	"ä😀\u2028",
+	"\xff\x81\x88",
+	"{{",
+	"{{ proc }}",
+	"{{Proc}}",
+	"{{item.}}",
+	"{{proc",
+	"$proc",
+	"${cluster}",
+	strings.Repeat("x'", 9000),
+	"{{item.9}}",
+	"{{items.A}}",
 }
 
 func TestArgumentsReachTheScript(t *testing.T) {

@@ -25,7 +25,12 @@ func checkBounds(v string, x classad.Expr) error {
 			err = misplaced(v, x.Off, "a nested ad [...]", "an expression without one")
 		case *classad.Call:
 			if !slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }) {
-				err = misplaced(v, x.Off, fmt.Sprintf("the function %.40s", x.Name), "one of "+strings.Join(htcopts.Functions, ", "))
+				err = misplaced(
+					v,
+					x.Off,
+					fmt.Sprintf("the function %.40s", x.Name),
+					"one of "+strings.Join(htcopts.Functions, ", "),
+				)
 			}
 		}
 		return err == nil

@@ -123,7 +123,11 @@ func TestWhatLinesReferToCountsWithThem(t *testing.T) {
 	d := description()
 	d.Tag.Pool, d.Defaults.Options, d.Options = "p", long, "rank = 0"+strings.Repeat(" + size(JobDescription)", 20)
 	_, err := d.Render()
-	require.ErrorContains(t, err, "with the defaults of HTCPool p, rank: found an expression that is longer than 64 KiB")
+	require.ErrorContains(
+		t,
+		err,
+		"with the defaults of HTCPool p, rank: found an expression that is longer than 64 KiB",
+	)
 }
 
 // chainOf returns n lines, each of which refers to the one before.
@@ -188,7 +192,11 @@ func expand(t *testing.T, x classad.Expr, values map[string]classad.Expr, budget
 		case *classad.Record:
 			require.Fail(t, "a nested ad")
 		case *classad.Call:
-			require.True(t, slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }), x.Name)
+			require.True(
+				t,
+				slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }),
+				x.Name,
+			)
 		case *classad.Literal:
 			*budget -= len(x.String())
 		case *classad.Ref:

@@ -42,7 +42,9 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 	case c.OnEviction && (c.ExitCode != 0 || len(c.Files) > 0):
 		return condor.Refusal("spec.checkpoint: onEviction is instead of exitCode and files: leave them out")
 	case c.OnEviction && d.Interactive > 0:
-		return condor.Refusal("spec.checkpoint: an interactive job runs no script that could leave something: leave it out")
+		return condor.Refusal(
+			"spec.checkpoint: an interactive job runs no script that could leave something: leave it out",
+		)
 	case c.OnEviction:
 		return nil
 	case c.ExitCode < leastCheckpoint || c.ExitCode > mostCheckpoint:
@@ -63,9 +65,15 @@ func (d Description) checkCheckpoint(codes []int, options []option) error {
 			c.ExitCode,
 		)
 	case d.Interactive > 0:
-		return condor.Refusal("spec.checkpoint: an interactive job runs no script that could write a checkpoint: leave it out")
+		return condor.Refusal(
+			"spec.checkpoint: an interactive job runs no script that could write a checkpoint: leave it out",
+		)
 	case len(c.Files) == 0 || len(c.Files) > condor.MaxOutputs:
-		return condor.Refusal("spec.checkpoint.files: expected 1 to %d, found %d: name a directory", condor.MaxOutputs, len(c.Files))
+		return condor.Refusal(
+			"spec.checkpoint.files: expected 1 to %d, found %d: name a directory",
+			condor.MaxOutputs,
+			len(c.Files),
+		)
 	}
 	for i, file := range c.Files {
 		top, _, _ := strings.Cut(file, "/")

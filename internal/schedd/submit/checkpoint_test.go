@@ -78,7 +78,10 @@ func TestACheckpointIsNoEndAndTheNextExecutionGoesOn(t *testing.T) {
 			// An eviction: HTCondor sends what it sent before, and the checkpoint.
 			other := node(t, d, checkpointTools)
 			other.bin, other.shell = other.bin+":"+os.Getenv("PATH"), shell
-			require.NoError(t, os.CopyFS(filepath.Join(other.dir, DirCheckpoint), os.DirFS(filepath.Join(s.dir, DirCheckpoint))))
+			require.NoError(
+				t,
+				os.CopyFS(filepath.Join(other.dir, DirCheckpoint), os.DirFS(filepath.Join(s.dir, DirCheckpoint))),
+			)
 			code, out, errs = other.run(t)
 			require.Equal(t, 85, code, errs)
 			require.Equal(t, "unit 3 2\n", out)

@@ -36,7 +36,8 @@ func (d Description) own() ([]option, error) {
 
 // complete adds what follows from the job options as a whole.
 func (d Description) complete(options []option) (_ []option, err error) {
-	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.keepDeadlines, d.JobOptions.success, d.onNodesWithPlugins} {
+	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory,
+		d.JobOptions.keepDeadlines, d.JobOptions.success, d.onNodesWithPlugins} {
 		if options, err = more(options); err != nil {
 			return nil, err
 		}
@@ -149,9 +150,9 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	)
 }
 
-// success ends the retries at every success code, and, where 0 is none, not at 0. It does so without success_exit_code: of a job that has this and
-// ends with another code HTCondor brings nothing back. Without retries HTCondor need not know these codes, and any of its commands for them
-// would cause retries.
+// success ends the retries at every success code, and, where 0 is none, not at 0. It does so without success_exit_code:
+// of a job that has this and ends with another code HTCondor brings nothing back. Without retries HTCondor need not
+// know these codes, and any of its commands for them would cause retries.
 func (o JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"

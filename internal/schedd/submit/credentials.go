@@ -38,7 +38,10 @@ func (d Description) checkCredentials() error {
 		return condor.Refusal("spec.credentials: expected at most %d, found %d", MaxCredentials, len(d.Credentials))
 	}
 	if len(d.Credentials) > 0 && d.Environment[variableCredentials] != "" {
-		return condor.Refusal("spec.environment: the variable %s is set by htcd because of spec.credentials", variableCredentials)
+		return condor.Refusal(
+			"spec.environment: the variable %s is set by htcd because of spec.credentials",
+			variableCredentials,
+		)
 	}
 	names, variables := map[string]bool{}, map[string]bool{}
 	for _, c := range d.Credentials {
@@ -55,7 +58,11 @@ func (d Description) checkCredentials() error {
 		case c.Variable != "" && variables[c.Variable]:
 			return condor.Refusal("spec.credentials: two have their path in %s: use File for one of them", c.Variable)
 		case own:
-			return condor.Refusal("spec.environment: the variable %s is set by htcd because of the credential %s", c.Variable, c.Name)
+			return condor.Refusal(
+				"spec.environment: the variable %s is set by htcd because of the credential %s",
+				c.Variable,
+				c.Name,
+			)
 		case len(c.Content) > MaxCredentialSize:
 			return condor.Refusal("spec.credentials: %s has %d bytes, expected at most 64 KiB", c.Name, len(c.Content))
 		}

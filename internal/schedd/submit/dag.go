@@ -17,8 +17,8 @@ type DAG struct {
 	MaxJobs   int       // nodes in the queue at a time; 0: no limit
 	Pace      Pace      // how fast nodes are sent
 
-	// FactoryAbove is how many nodes DAGMan sends at most where a factory can make them, and Sandbox.Factory says whether
-	// one does; 0: DAGMan sends any.
+	// FactoryAbove is how many nodes DAGMan sends at most where a factory can make them, and Sandbox.Factory says
+	// whether one does; 0: DAGMan sends any.
 	FactoryAbove int
 }
 

@@ -216,7 +216,11 @@ func elsewhere(g *DAG) {
 	s := &g.Steps[0]
 	s.AllowSchemes, s.Keeps = []string{"https"}, []string{"k*"}
 	s.Outputs = []Output{
-		{Path: "log"}, {Path: "a.root", URL: "https://s/{name}/7/{jobid}-{proc}.root"}, {Path: "kept/x", URL: "https://s/{jobid}/x"},
+		{
+			Path: "log",
+		},
+		{Path: "a.root", URL: "https://s/{name}/7/{jobid}-{proc}.root"},
+		{Path: "kept/x", URL: "https://s/{jobid}/x"},
 	}
 }
 
@@ -232,7 +236,11 @@ func TestNodesWriteToURLsOfTheirOwn(t *testing.T) {
 	require.Contains(t, files["s0.sh"], "\nsent=' 1 2 '\n")
 	require.Contains(t, files["s0.sh"], "\nboth=' 2 '\n", "a later DAG needs it")
 	require.Contains(t, files["flow.dag.new"], "\nVARS N1 n=\"1\" files=\".own-1\" jobid=\"job_1\" index=\"4\"\n")
-	require.NotContains(t, files["flow.dag.new"], "VARS N2 n=\"2\" files=\".own-2, ../0/.htcd-pull/0/, ../1/.htcd-pull/0/, ../../.in/0-a/\" jobid")
+	require.NotContains(
+		t,
+		files["flow.dag.new"],
+		"VARS N2 n=\"2\" files=\".own-2, ../0/.htcd-pull/0/, ../1/.htcd-pull/0/, ../../.in/0-a/\" jobid",
+	)
 
 	g = independent()
 	elsewhere(&g)
@@ -453,7 +461,8 @@ func TestADAGThatCannotRunSaysWhy(t *testing.T) {
 	why, is := condor.Job{Status: condor.Held, HoldReasonCode: 3, HoldReasonSubCode: 122}.Unable()
 	require.True(t, is)
 	require.Contains(t, why, "needs FS")
-	for _, j := range []condor.Job{{Status: condor.Held, HoldReasonCode: 3}, {Status: condor.Held, HoldReasonCode: 1, HoldReasonSubCode: 122}, {Status: condor.Running, HoldReasonCode: 3, HoldReasonSubCode: 122}} {
+	for _, j := range []condor.Job{{Status: condor.Held, HoldReasonCode: 3}, {Status: condor.Held, HoldReasonCode: 1,
+		HoldReasonSubCode: 122}, {Status: condor.Running, HoldReasonCode: 3, HoldReasonSubCode: 122}} {
 		_, is := j.Unable()
 		require.False(t, is)
 	}

@@ -17,7 +17,8 @@ const fileNodes = "nodes.items"
 // independent reports whether a factory can make the nodes: all run, by themselves, and ask for nothing that DAGMan
 // does for single ones.
 func (g DAG) independent() bool {
-	if g.FactoryAbove == 0 || len(g.Nodes) <= g.FactoryAbove || len(g.Steps) != 1 || g.Steps[0].Nodes > 0 || g.Pace != (Pace{}) {
+	if g.FactoryAbove == 0 || len(g.Nodes) <= g.FactoryAbove || len(g.Steps) != 1 || g.Steps[0].Nodes > 0 ||
+		g.Pace != (Pace{}) {
 		return false
 	}
 	for _, n := range g.Nodes {

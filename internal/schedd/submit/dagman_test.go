@@ -65,7 +65,12 @@ func TestDAGMansLogIsGivenTheSubmissionsThatItLacks(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 			}
 			for range 2 { // the second time it lacks nothing
-				cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(starterBody, "\nmain \"$@\"\n", "\ncomplete_log\n", 1))
+				cmd := exec.CommandContext(
+					t.Context(),
+					"sh",
+					"-c",
+					strings.Replace(starterBody, "\nmain \"$@\"\n", "\ncomplete_log\n", 1),
+				)
 				cmd.Dir, cmd.Env = dir, []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "CONDOR_ID=7.0"}
 				said, err := cmd.CombinedOutput()
 				require.NoError(t, err)

@@ -41,7 +41,8 @@ type nodeHead struct {
 	codes   []int  // that mean something, other than success
 }
 
-// noImage is the signal with which a job ends that has no image, unless the code that the tool returns then is asked for.
+// noImage is the signal with which a job ends that has no image, unless the code that the tool returns then is asked
+// for.
 func (n *nodeHead) noImage() string {
 	if n != nil && slices.Contains(n.codes, 255) {
 		return ""
@@ -203,8 +204,14 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 // nodeTagLines returns the tag of a node as submit lines.
 func nodeTagLines(t condor.Tag) []option {
 	lines := []option{
-		{"My." + condor.AttrWorkflow, classad.Quote(t.UID)}, {"My." + condor.AttrDAG, strconv.Itoa(t.Attempt)}, nodeTagged,
-		{"My." + condor.AttrNamespace, classad.Quote(t.Namespace)}, {"My." + condor.AttrName, classad.Quote(t.Name)},
+		{
+			"My." + condor.AttrWorkflow,
+			classad.Quote(t.UID),
+		},
+		{"My." + condor.AttrDAG, strconv.Itoa(t.Attempt)},
+		nodeTagged,
+		{"My." + condor.AttrNamespace, classad.Quote(t.Namespace)},
+		{"My." + condor.AttrName, classad.Quote(t.Name)},
 	}
 	if t.Creator != "" {
 		lines = append(lines, option{"My." + condor.AttrCreator, classad.Quote(t.Creator)})
@@ -327,7 +334,12 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	case slices.ContainsFunc(slices.Concat(node.Parents, node.Ended), func(m int) bool { return !isNode(m) }):
 		return condor.Refusal("node %d: one of its parents is not in this DAG", n)
 	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):
-		return condor.Refusal("node %d: %d pulls of a step that has %d", n, len(node.Pulls), len(g.Steps[node.Step].Pulls))
+		return condor.Refusal(
+			"node %d: %d pulls of a step that has %d",
+			n,
+			len(node.Pulls),
+			len(g.Steps[node.Step].Pulls),
+		)
 	}
 	pulled := 0
 	for i, from := range node.Pulls {
@@ -352,7 +364,11 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	}
 	for _, dir := range node.Inputs {
 		if !dirRE.MatchString(dir) {
-			return condor.Refusal("node %d: the directory %q: expected lower case letters, digits and -", n, condor.Clip(dir))
+			return condor.Refusal(
+				"node %d: the directory %q: expected lower case letters, digits and -",
+				n,
+				condor.Clip(dir),
+			)
 		}
 	}
 	return nil

@@ -204,7 +204,8 @@ func (g DAG) flow(handed [][]handedOn, hidden []bool) string {
 	for n := 0; n < len(g.Nodes); {
 		// Many nodes may have the same parents, and many parents.
 		next := n + 1
-		for next < len(g.Nodes) && slices.Equal(g.Nodes[n].Parents, g.Nodes[next].Parents) && slices.Equal(g.Nodes[n].Ended, g.Nodes[next].Ended) {
+		for next < len(g.Nodes) && slices.Equal(g.Nodes[n].Parents, g.Nodes[next].Parents) &&
+			slices.Equal(g.Nodes[n].Ended, g.Nodes[next].Ended) {
 			next++
 		}
 		if before := slices.Concat(g.Nodes[n].Parents, g.Nodes[n].Ended); len(before) > 0 {

@@ -15,8 +15,9 @@ type Defaults struct {
 	Options     string // submit commands, as htcopts
 	JobOptions  JobOptions
 	Environment map[string]string
-	Most        JobOptions // that one job may ask for, in CPUs, GPUs, Memory, Disk and RunDeadline; what is not said has no limit
-	Adjust      Adjust
+	// that one job may ask for, in CPUs, GPUs, Memory, Disk and RunDeadline; what is not said has no limit
+	Most   JobOptions
+	Adjust Adjust
 }
 
 // Adjust changes what is asked for: percent first, then the extra. The zero value changes nothing.
@@ -72,7 +73,12 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		}
 	}
 	if key, err := tooLong(own); err != nil {
-		return d, nil, condor.Refusal("with the defaults of HTCPool %s, %s: %w", d.Tag.Pool, strings.TrimPrefix(key, "My."), err)
+		return d, nil, condor.Refusal(
+			"with the defaults of HTCPool %s, %s: %w",
+			d.Tag.Pool,
+			strings.TrimPrefix(key, "My."),
+			err,
+		)
 	}
 	if !said["environment"] || len(d.Environment) > 0 {
 		all := maps.Clone(d.Defaults.Environment)

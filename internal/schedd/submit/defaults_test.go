@@ -40,7 +40,14 @@ func linesOf(t *testing.T, d Description, word string) []string {
 func TestWhatAnHTCJobSaysWinsOverItsPoolsDefaults(t *testing.T) {
 	three, five := 3, 5
 	fields := Defaults{
-		JobOptions: JobOptions{CPUs: 2, Memory: 2048, Disk: 1 << 20, GPUs: 1, AccountingGroup: "group_x", Retries: &three},
+		JobOptions: JobOptions{
+			CPUs:            2,
+			Memory:          2048,
+			Disk:            1 << 20,
+			GPUs:            1,
+			AccountingGroup: "group_x",
+			Retries:         &three,
+		},
 	}
 	for name, c := range map[string]struct {
 		d    Description

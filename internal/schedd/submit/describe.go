@@ -37,9 +37,11 @@ type Description struct {
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
 	Executable    string   // instead of both: a file in the script's directory, or with / first one of the image
-	Args          []string // of the script, none: the job's number alone; or of the executable. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
-	Before        *Part    // runs before the script, which runs only if it succeeds; nil: nothing
-	After         *Part    // runs when the script has ended by itself, and its return code is the job's; nil: nothing
+	// of the script, none: the job's number alone; or of the executable. {{item.NAME}}, {{proc}} and {{cluster}} are
+	// replaced
+	Args   []string
+	Before *Part // runs before the script, which runs only if it succeeds; nil: nothing
+	After  *Part // runs when the script has ended by itself, and its return code is the job's; nil: nothing
 
 	Workdir      string // a directory of the container in which the script starts; empty: its own
 	WritableRoot bool   // the script may change files of the image, for itself
@@ -64,9 +66,10 @@ type Description struct {
 	Credentials []Credential
 	PullURL     string
 
-	Binds            []string      // directories to bind into the container if the node has them
-	CallbackURL      string        // where the job reports its end; empty: nowhere
-	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
+	Binds       []string // directories to bind into the container if the node has them
+	CallbackURL string   // where the job reports its end; empty: nowhere
+	// PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
+	CallbackCA       string
 	CallbackAlso     bool          // the node's authorities are as good as those of CallbackCA
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	CallbackStart    bool          // it reports its start there, too, once
@@ -147,7 +150,10 @@ func (d Description) check() error {
 		return err
 	}
 	if w := d.Workdir; w != "" && (!pathRE.MatchString(w) || path.Clean(w) != strings.TrimSuffix(w, "/")) {
-		return condor.Refusal("workdir %q: expected a clean path of letters, digits and . _ / : @ + = ~ -, such as /opt/model", w)
+		return condor.Refusal(
+			"workdir %q: expected a clean path of letters, digits and . _ / : @ + = ~ -, such as /opt/model",
+			w,
+		)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
 		return err

@@ -16,8 +16,17 @@ import (
 // description returns one that is fit to be sent.
 func description() Description {
 	return Description{
-		Tag:       condor.Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},
-		BatchName: "zero", Queue: 1, Image: "docker://centos", Command: "bash", Source: "echo A\n",
+		Tag: condor.Tag{
+			UID:       "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1",
+			Attempt:   1,
+			Namespace: "default",
+			Name:      "zero",
+		},
+		BatchName: "zero",
+		Queue:     1,
+		Image:     "docker://centos",
+		Command:   "bash",
+		Source:    "echo A\n",
 	}
 }
 

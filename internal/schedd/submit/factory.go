@@ -114,7 +114,13 @@ func (d Description) factory(submit string) string {
 		case command == "transfer_plugins":
 			fmt.Fprintf(&b, "%s = %s\n", command, strings.ReplaceAll(value, "="+filePlugin, "="+hereMacro+filePlugin))
 		case strings.HasPrefix(line, "queue "):
-			fmt.Fprintf(&b, "max_idle = 0\nMy.%s = %d\nMy.StageInStart = 1\nMy.StageInFinish = 1\n%s", condor.AttrMade, d.Queue, line)
+			fmt.Fprintf(
+				&b,
+				"max_idle = 0\nMy.%s = %d\nMy.StageInStart = 1\nMy.StageInFinish = 1\n%s",
+				condor.AttrMade,
+				d.Queue,
+				line,
+			)
 		default:
 			b.WriteString(line)
 		}

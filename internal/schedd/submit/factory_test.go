@@ -47,7 +47,14 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 	require.True(t, strings.HasSuffix(files, ", .in"))
 	require.NotContains(t, files, ".own-")
 	require.Subset(t, factory, []string{
-		"universe = vanilla", "executable = job.sh", "arguments = $(ProcId)", "max_idle = 0", "My.HTCJobFactory = 2", "My.StageInFinish = 1", `My.HTCPool = "common"`, "queue 2",
+		"universe = vanilla",
+		"executable = job.sh",
+		"arguments = $(ProcId)",
+		"max_idle = 0",
+		"My.HTCJobFactory = 2",
+		"My.StageInFinish = 1",
+		`My.HTCPool = "common"`,
+		"queue 2",
 		"transfer_input_files = $(htcd_here)/script, https://example.org/far, $(htcd_here)/.in/shared/, $(htcd_here)/.in/$(ProcId)/, $(htcd_here)/own/.own-$(ProcId)",
 	})
 	require.Subset(t, read("factory.sh"), []string{"most=1", "idle=1"})

@@ -15,7 +15,8 @@ type Input struct {
 	OfProc bool // every proc gets its own
 	Secret bool // it is removed before HTCondor brings back output
 	Unpack Unpack
-	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it. {{item.NAME}} and {{proc}} are replaced
+	// HTCondor fetches it on the execute node; empty: htcd brings it. {{item.NAME}} and {{proc}} are replaced
+	URL string
 }
 
 // The directories, in that of the run, whose contents HTCondor transfers: one for all procs, beside one for each of

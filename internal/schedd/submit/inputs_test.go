@@ -87,7 +87,14 @@ func TestWrapperAndInputs(t *testing.T) {
 				s := node(
 					t,
 					d,
-					map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ln": "", "find": "", "stat": ""},
+					map[string]string{
+						"apptainer": fakeApptainer,
+						"curl":      "",
+						"sh":        "",
+						"ln":        "",
+						"find":      "",
+						"stat":      "",
+					},
 				)
 				s.shell = argv
 				s.ad(t, "MaxTransferOutputMB = 1")

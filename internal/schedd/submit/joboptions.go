@@ -53,7 +53,12 @@ func (o JobOptions) check() error {
 		}
 	}
 	if o.Priority != nil && (*o.Priority < -mostCount || *o.Priority > mostCount) {
-		return condor.Refusal("spec.priority: expected at least -%d and at most %d, found %d", mostCount, mostCount, *o.Priority)
+		return condor.Refusal(
+			"spec.priority: expected at least -%d and at most %d, found %d",
+			mostCount,
+			mostCount,
+			*o.Priority,
+		)
 	}
 	if o.Retries != nil && (*o.Retries < 0 || *o.Retries > mostCount) {
 		return condor.Refusal("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *o.Retries)

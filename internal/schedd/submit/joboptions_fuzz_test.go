@@ -52,12 +52,24 @@ func FuzzJobOptions(f *testing.F) {
 		int64(3),
 	)
 	f.Fuzz(
-		func(t *testing.T, options, requirements, group, name, value string, memory, most int64, retries, code int, deadline int64) {
+		func(t *testing.T, options, requirements, group, name, value string, memory, most int64, retries, code int,
+			deadline int64) {
 			d := description()
 			d.Options, d.Environment = options, map[string]string{name: value}
 			d.JobOptions = JobOptions{
-				CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
-				Deadlines: condor.Deadlines{HeldDeadline: deadline, IdleDeadline: deadline, RunDeadline: deadline}, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
+				CPUs:            memory,
+				Memory:          memory,
+				Disk:            most,
+				Requirements:    requirements,
+				AccountingGroup: group,
+				Retries:         &retries,
+				SuccessCodes:    []int{code, 0},
+				Deadlines: condor.Deadlines{
+					HeldDeadline: deadline,
+					IdleDeadline: deadline,
+					RunDeadline:  deadline,
+				},
+				MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 			}
 			var s Sandbox
 			var err error

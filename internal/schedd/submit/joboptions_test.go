@@ -170,7 +170,11 @@ func TestEnvironmentsThatWouldNotArriveAreRefused(t *testing.T) {
 		require.Equal(t, condor.Refused, condor.KindOf(err), name)
 	}
 	d := description()
-	d.Environment, d.Allow, d.Options = map[string]string{"A": "1"}, []string{"environment"}, "\n  environment = \"A=2\"\n"
+	d.Environment, d.Allow, d.Options = map[string]string{
+		"A": "1",
+	}, []string{
+		"environment",
+	}, "\n  environment = \"A=2\"\n"
 	_, err := d.Render()
 	require.EqualError(
 		t,

@@ -124,7 +124,8 @@ var (
 func plant(root string, ops []byte) {
 	tree := filepath.Join(root, "tree")
 	fill := func(s string) string {
-		return strings.NewReplacer("@OUT@", filepath.Join(root, "outside"), "@DIR@", filepath.Join(root, "dir")).Replace(s)
+		return strings.NewReplacer("@OUT@", filepath.Join(root, "outside"), "@DIR@", filepath.Join(root, "dir")).
+			Replace(s)
 	}
 	for ; len(ops) >= 4; ops = ops[4:] {
 		kind, target := ops[0], fill(leftTargets[int(ops[3])%len(leftTargets)])
@@ -351,8 +352,8 @@ func TestWhateverAScriptLeavesLeadsNowhere(t *testing.T) {
 	t.Logf("%d trees", tried)
 }
 
-// For each list of outputs the wrapper is tried while somebody changes names, and while nobody does; without TEST_ALL in one
-// of these ways, in turn.
+// For each list of outputs the wrapper is tried while somebody changes names, and while nobody does; without TEST_ALL
+// in one of these ways, in turn.
 func TestTheWrapperLeavesNoWayOut(t *testing.T) {
 	for _, flips := range []bool{false, true} {
 		for i, outputs := range leftOutputs {

@@ -10,7 +10,13 @@ import (
 
 func TestAJobAsksForNoMoreThanItsPoolAllows(t *testing.T) {
 	most := Defaults{
-		Most: JobOptions{CPUs: 8, NoGPUs: true, Memory: 4096, Disk: 1 << 20, Deadlines: condor.Deadlines{RunDeadline: 3600}},
+		Most: JobOptions{
+			CPUs:      8,
+			NoGPUs:    true,
+			Memory:    4096,
+			Disk:      1 << 20,
+			Deadlines: condor.Deadlines{RunDeadline: 3600},
+		},
 	}
 	runs := func(seconds int64) JobOptions { return JobOptions{Deadlines: condor.Deadlines{RunDeadline: seconds}} }
 	for name, c := range map[string]struct {

@@ -22,7 +22,12 @@ func TestAJobOfSeveralNodesIsOneOfTheParallelUniverse(t *testing.T) {
 	text := textOf(s, FileSubmit)
 	require.True(t, strings.HasPrefix(text, "universe = parallel\nmachine_count = 3\nexecutable = job.sh\n"), text)
 	require.Contains(t, text, "\nrequest_cpus = 4\n")
-	require.Contains(t, text, "\nrequest_memory = 128\n", "HTCondor 23's default depends on what the machine's last job took")
+	require.Contains(
+		t,
+		text,
+		"\nrequest_memory = 128\n",
+		"HTCondor 23's default depends on what the machine's last job took",
+	)
 	require.EqualValues(t, 3*128, s.Requests.Memory)
 	require.Contains(t, text, "\nMy.WantIOProxy = false\nMy.HTCJobUID", "nothing that a user writes comes after it")
 	require.Contains(t, textOf(s, fileJob), multinodeBody)
@@ -47,8 +52,17 @@ func TestANodeOfADAGMayRunOnSeveralMachines(t *testing.T) {
 	files := unpacked(t, s)
 	require.Contains(t, files["s0.sub"], "universe = vanilla\n")
 	require.NotContains(t, files["s0.sh"], "become_node() {")
-	require.True(t, strings.HasPrefix(files["s1.sub"], "universe = parallel\nmachine_count = 3\nexecutable = s1.sh\n"), files["s1.sub"])
-	require.Contains(t, files["s1.sub"], "\nMy.WantIOProxy = false\nMy.HTCWorkflowUID", "nothing that a user writes comes after it")
+	require.True(
+		t,
+		strings.HasPrefix(files["s1.sub"], "universe = parallel\nmachine_count = 3\nexecutable = s1.sh\n"),
+		files["s1.sub"],
+	)
+	require.Contains(
+		t,
+		files["s1.sub"],
+		"\nMy.WantIOProxy = false\nMy.HTCWorkflowUID",
+		"nothing that a user writes comes after it",
+	)
 	require.Contains(t, files["s1.sh"], multinodeBody+nodeBody)
 
 	g.Steps[1].Checkpoint = &Checkpoint{ExitCode: 85, Files: []string{"a"}}
@@ -88,7 +102,10 @@ func TestWhatAJobOfSeveralNodesCannotBeIsRefused(t *testing.T) {
 // Another node than 0 waits for HTCondor to end it, which may already have asked.
 func TestANodeThatHTCondorHasAskedToEndDoes(t *testing.T) {
 	sender := filepath.Join(t.TempDir(), "htcd")
-	require.NoError(t, os.WriteFile(sender, []byte("#!/bin/sh\n[ \"$2\" = run ] || exec sleep 1000\nshift 3\nexec \"$@\"\n"), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(sender, []byte("#!/bin/sh\n[ \"$2\" = run ] || exec sleep 1000\nshift 3\nexec \"$@\"\n"), 0o600),
+	)
 	for shell, argv := range shells(t) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()

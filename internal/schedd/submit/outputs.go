@@ -37,7 +37,11 @@ func (d Description) checkOutputs() error {
 		top, _, _ := strings.Cut(o.Path, "/")
 		switch {
 		case len(o.Path) > condor.MaxOutputPath:
-			return condor.Refusal("spec.outputs: expected paths of at most %d characters, found %q", condor.MaxOutputPath, condor.Clip(o.Path))
+			return condor.Refusal(
+				"spec.outputs: expected paths of at most %d characters, found %q",
+				condor.MaxOutputPath,
+				condor.Clip(o.Path),
+			)
 		case !outputPathRE.MatchString(o.Path):
 			return condor.Refusal(
 				"spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, in which no part begins with a dot",

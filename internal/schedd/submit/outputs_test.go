@@ -96,7 +96,11 @@ func TestAJobWithOutputsBringsBackOneDirectory(t *testing.T) {
 	)
 	head, ok := strings.CutSuffix(textOf(s, fileJob), outputsBody+callbackBody+wrapperBody)
 	require.True(t, ok)
-	require.Contains(t, head, "declared='result/*.root\nbig[0-9]?.dat\nplots'\nsuccesses='3 5'\nnoimage='37'\nlacking='40'\n")
+	require.Contains(
+		t,
+		head,
+		"declared='result/*.root\nbig[0-9]?.dat\nplots'\nsuccesses='3 5'\nnoimage='37'\nlacking='40'\n",
+	)
 
 	d.Outputs = nil
 	for range condor.MaxOutputs {

@@ -52,15 +52,22 @@ func (d Description) checkParts() error {
 		switch {
 		case d.Nodes > 0:
 			return condor.Refusal(
-				"%s: found nodes, too: what should run before and after on several machines belongs into the script", field)
+				"%s: found nodes, too: what should run before and after on several machines belongs into the script",
+				field,
+			)
 		case strings.TrimSpace(p.Source) == "":
 			return condor.Refusal("%s.source: expected at least one command", field)
 		case len(p.Source) > maxPart:
 			return condor.Refusal(
 				"%s.source: expected at most 64 KiB of UTF-8, found %d bytes: put more into the script, or into an input",
-				field, len(p.Source))
+				field,
+				len(p.Source),
+			)
 		case strings.ContainsRune(p.Source, 0) || !utf8.ValidString(p.Source):
-			return condor.Refusal("%s.source: expected text without NUL characters: encode binary data, as base64 for example", field)
+			return condor.Refusal(
+				"%s.source: expected text without NUL characters: encode binary data, as base64 for example",
+				field,
+			)
 		case p.Command == "" && d.Executable != "":
 			return condor.Refusal("%s.command: expected one beside spec.script.executable, such as sh", field)
 		}
@@ -90,7 +97,13 @@ func (d Description) partsShell() string {
 		if command == "" {
 			command = d.Command
 		}
-		b.WriteString("run_" + p.name + "() {\n\trun" + commandWords(command) + ` "$scratch/` + p.file + `"` + argumentWords(p.Args) + "\n}\n")
+		b.WriteString(
+			"run_" + p.name + "() {\n\trun" + commandWords(
+				command,
+			) + ` "$scratch/` + p.file + `"` + argumentWords(
+				p.Args,
+			) + "\n}\n",
+		)
 	}
 	if b.Len() > 0 {
 		b.WriteString(partsBody)

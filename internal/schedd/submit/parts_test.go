@@ -158,7 +158,10 @@ func TestACheckpointIsNoEndForWhatRunsAfterTheScript(t *testing.T) {
 
 			other := node(t, d, tools)
 			other.bin, other.shell = other.bin+":"+os.Getenv("PATH"), shell
-			require.NoError(t, os.CopyFS(filepath.Join(other.dir, DirCheckpoint), os.DirFS(filepath.Join(s.dir, DirCheckpoint))))
+			require.NoError(
+				t,
+				os.CopyFS(filepath.Join(other.dir, DirCheckpoint), os.DirFS(filepath.Join(s.dir, DirCheckpoint))),
+			)
 			code, out, errs = other.run(t)
 			require.Equal(t, 85, code, errs)
 			require.Equal(t, "before\nunit 3 2\n", out, "what it had left is gone")

@@ -198,7 +198,16 @@ func (d Description) lines(v vanilla) string {
 		all = append(all, option{"max_transfer_output_mb", fmt.Sprint(d.MaxOutput)})
 	}
 	// Of a command that is there twice the last one holds, so htcd's own come after everything a user wrote.
-	all = slices.Concat(all, d.checkpointLines(), v.kept, v.asked, v.output, d.JobOptions.attributes(), d.closed(), v.tag)
+	all = slices.Concat(
+		all,
+		d.checkpointLines(),
+		v.kept,
+		v.asked,
+		v.output,
+		d.JobOptions.attributes(),
+		d.closed(),
+		v.tag,
+	)
 	return written(all, v.procs)
 }
 
@@ -250,6 +259,8 @@ func tagLines(t condor.Tag) []option {
 func (d Description) deferred(options []option) bool {
 	return len(d.JobOptions.SuccessCodes) > 0 || len(d.Outputs) > 0 || d.JobOptions.MemoryRetry != nil ||
 		slices.ContainsFunc(options, func(o option) bool {
-			return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !htcopts.CustomRequest.MatchString(o.key) || slices.Contains(deferring, o.key))
+			return !strings.HasPrefix(o.key, "My.") &&
+				(allowed[o.key] == nil && !htcopts.CustomRequest.MatchString(o.key) ||
+					slices.Contains(deferring, o.key))
 		})
 }

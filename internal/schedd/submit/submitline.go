@@ -233,7 +233,13 @@ func (l logicalLine) parse(allow allowances) (option, error) {
 	var syntax *classad.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return option{}, l.refuse(valueAt+syntax.Offset, "%s: found %s, expected %s", name, syntax.Found, syntax.Expected)
+		return option{}, l.refuse(
+			valueAt+syntax.Offset,
+			"%s: found %s, expected %s",
+			name,
+			syntax.Found,
+			syntax.Expected,
+		)
 	case err != nil:
 		return option{}, l.refuse(valueAt, "%s: %w", name, err)
 	case strings.HasSuffix(written, `\`):

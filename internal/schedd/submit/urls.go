@@ -54,7 +54,11 @@ func (d Description) checkScheme(url string) error {
 	if len(d.AllowSchemes) == 0 {
 		return condor.Refusal("%s: this site allows no URLs (--allow-url-schemes)", url)
 	}
-	return condor.Refusal("%s: this site allows the schemes %s (--allow-url-schemes)", url, strings.Join(d.AllowSchemes, ", "))
+	return condor.Refusal(
+		"%s: this site allows the schemes %s (--allow-url-schemes)",
+		url,
+		strings.Join(d.AllowSchemes, ", "),
+	)
 }
 
 // checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file

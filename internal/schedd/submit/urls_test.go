@@ -199,7 +199,11 @@ func TestWrapperPutsAsideWhatIsWrittenElsewhere(t *testing.T) {
 				r := receive(t)
 				d := r.description(c.source + "\n")
 				d.AllowSchemes = []string{"https"}
-				d.Outputs = []Output{{Path: "*.root"}, {Path: "big.root", URL: "https://s/b"}, {Path: "x/y", URL: "https://s/y"}}
+				d.Outputs = []Output{
+					{Path: "*.root"},
+					{Path: "big.root", URL: "https://s/b"},
+					{Path: "x/y", URL: "https://s/y"},
+				}
 				s := node(t, d, gatheringTools())
 				s.shell = argv
 				cmd := s.command()
@@ -262,7 +266,11 @@ func TestEachProcGetsTheURLsOfItsItem(t *testing.T) {
 	}
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Contains(t, textOf(s, FileSubmit), "\ntransfer_input_files = https://a/all, .own-$(ProcId), $(HTCJobURLs)\n")
+	require.Contains(
+		t,
+		textOf(s, FileSubmit),
+		"\ntransfer_input_files = https://a/all, .own-$(ProcId), $(HTCJobURLs)\n",
+	)
 	require.True(t, strings.HasSuffix(textOf(s, FileSubmit), `
 queue HTCJobURLs from (
 script,https://a/x/one.root?x=y,https://a/0/5.csv

@@ -41,10 +41,10 @@ var (
 
 const defaultCallbackDeadline = 60 * time.Second
 
-// wrapper returns the text of a job's executable: a head of assignments, parts.sh for one with other parts than its script,
-// outputs.sh for a job with outputs,
-// credentials.sh for one with credentials, keep.sh for one whose container stays, checkpoint.sh for one with
-// checkpoints, multinode.sh for one of several nodes, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
+// wrapper returns the text of a job's executable: a head of assignments, parts.sh for one with other parts than its
+// script, outputs.sh for a job with outputs, credentials.sh for one with credentials, keep.sh for one whose container
+// stays, checkpoint.sh for one with checkpoints, multinode.sh for one of several nodes, dagnode.sh for a node of a DAG,
+// callback.sh and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {

@@ -43,7 +43,11 @@ func TestAJobThatDoesNothingStartsFewPrograms(t *testing.T) {
 func TestWhatAScriptMakesOfItsOwnFileComesBackOnlyIfItIsNamed(t *testing.T) {
 	const source = "echo '# changed' >>\"$0\"\n"
 	for list, comesBack := range map[string]bool{"": false, "TransferOutput = \"script\"\n": true} {
-		s := node(t, receive(t).description(source), map[string]string{"apptainer": fakeApptainer, "sh": "", "curl": ""})
+		s := node(
+			t,
+			receive(t).description(source),
+			map[string]string{"apptainer": fakeApptainer, "sh": "", "curl": ""},
+		)
 		programtest.Write(t, filepath.Join(s.dir, ".job.ad"), "ClusterId = 77\n"+list)
 		code, _, stderr := s.run(t)
 		require.Zero(t, code, stderr)

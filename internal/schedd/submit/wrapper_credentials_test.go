@@ -59,7 +59,11 @@ func TestWrapperPlacesTheCredentialsThatCameAlong(t *testing.T) {
 	for shell, argv := range shells(t) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			s := node(t, withCredentials(showCredentials), map[string]string{"apptainer": fakeContainer, "sh": "", "stat": ""})
+			s := node(
+				t,
+				withCredentials(showCredentials),
+				map[string]string{"apptainer": fakeContainer, "sh": "", "stat": ""},
+			)
 			s.shell = argv
 			code, stdout, stderr := s.run(t)
 			require.Equal(t, 0, code, stderr)
@@ -91,7 +95,11 @@ func TestWrapperPullsBeforeTheScriptAndWhileItRuns(t *testing.T) {
 					}
 					switch n {
 					case 1:
-						return http.StatusOK, "htcd1 1 d1\natlas " + encoded("second\n") + "\n../../evil " + encoded("evil") + "\nend\n"
+						return http.StatusOK, "htcd1 1 d1\natlas " + encoded(
+							"second\n",
+						) + "\n../../evil " + encoded(
+							"evil",
+						) + "\nend\n"
 					case 2:
 						second.Store(q.URL.Query().Get("have"))
 						return http.StatusOK, "htcd1 1 d1\nend\n"

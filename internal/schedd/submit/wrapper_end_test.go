@@ -206,7 +206,9 @@ func TestWrapperFollowsNoRedirectWithTheToken(t *testing.T) {
 			t.Run(fmt.Sprint(client, " ", code), func(t *testing.T) {
 				t.Parallel()
 				var asked, elsewhere atomic.Int32
-				other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+				other := httptest.NewServer(
+					http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }),
+				)
 				t.Cleanup(other.Close)
 				first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 					asked.Add(1)
@@ -214,7 +216,11 @@ func TestWrapperFollowsNoRedirectWithTheToken(t *testing.T) {
 				}))
 				t.Cleanup(first.Close)
 				d := (&receiver{Server: first}).description("exit 5")
-				exit, _, stderr := node(t, d, map[string]string{"apptainer": fakeApptainer, client: "", "sh": ""}).run(t)
+				exit, _, stderr := node(
+					t,
+					d,
+					map[string]string{"apptainer": fakeApptainer, client: "", "sh": ""},
+				).run(t)
 				require.Equal(t, 5, exit, stderr)
 				require.EqualValues(t, 1, asked.Load(), "asking again would change nothing")
 				require.Zero(t, elsewhere.Load())
@@ -238,7 +244,11 @@ func TestWrapperTrustsTheAuthorityThatCameAlong(t *testing.T) {
 			for _, ca := range []string{string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})), ""} {
 				d := (&receiver{Server: server}).description("exit 5")
 				d.CallbackCA, d.CallbackDeadline = ca, 2*time.Second
-				exit, _, stderr := node(t, d, map[string]string{"apptainer": fakeApptainer, client: "", "sh": ""}).run(t)
+				exit, _, stderr := node(
+					t,
+					d,
+					map[string]string{"apptainer": fakeApptainer, client: "", "sh": ""},
+				).run(t)
 				require.Equal(t, 5, exit, stderr)
 				require.EqualValues(t, 1, posted.Load(), stderr)
 			}

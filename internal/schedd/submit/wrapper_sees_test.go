@@ -22,7 +22,15 @@ echo changed >input/file; echo made >made; ln -s input/file link; echo forged >_
 			s := node(
 				t,
 				d,
-				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "ls": "", "ln": "", "find": "", "readlink": ""},
+				map[string]string{
+					"apptainer": fakeApptainer,
+					"curl":      "",
+					"sh":        "",
+					"ls":        "",
+					"ln":        "",
+					"find":      "",
+					"readlink":  "",
+				},
 			)
 			s.shell = argv
 			write := func(name, text string) {

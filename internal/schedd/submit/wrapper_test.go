@@ -80,8 +80,8 @@ func shells(t *testing.T) map[string][]string {
 	return m
 }
 
-// shellsOf returns the shells in which one case of a table runs: the one that the case's name chooses, and with TEST_ALL,
-// which make test-all sets, each.
+// shellsOf returns the shells in which one case of a table runs: the one that the case's name chooses, and with
+// TEST_ALL, which make test-all sets, each.
 func shellsOf(t *testing.T, name string) map[string][]string {
 	all := shells(t)
 	if os.Getenv("TEST_ALL") != "" {
@@ -208,8 +208,25 @@ func TestWrapper(t *testing.T) {
 			require.Equal(
 				t,
 				strings.Join(
-					[]string{"--quiet", "exec", "--contain", "--ipc", "--pid", "--bind", s.dir + "/.htcd/job:" + s.dir, "--pwd", s.dir,
-						"--bind", "/usr", "--env", "HTCPROCID=2", "docker://centos", "sh", s.dir + "/script", "2"},
+					[]string{
+						"--quiet",
+						"exec",
+						"--contain",
+						"--ipc",
+						"--pid",
+						"--bind",
+						s.dir + "/.htcd/job:" + s.dir,
+						"--pwd",
+						s.dir,
+						"--bind",
+						"/usr",
+						"--env",
+						"HTCPROCID=2",
+						"docker://centos",
+						"sh",
+						s.dir + "/script",
+						"2",
+					},
 					"\n",
 				)+"\n",
 				string(arguments),
@@ -223,8 +240,16 @@ func TestWrapper(t *testing.T) {
 			require.Regexp(t, `^77\.2-\d+-\d+$`, e["id"])
 			delete(e, "id")
 			require.Equal(t, map[string]any{
-				"specversion": "1.0", "source": "/htcd/job/77.2", "type": "ch.cern.htc.job.ended", "datacontenttype": "application/json",
-				"data": map[string]any{"name": "zero", "namespace": "default", "jobid": "77.2", "retcode": 42.0},
+				"specversion":     "1.0",
+				"source":          "/htcd/job/77.2",
+				"type":            "ch.cern.htc.job.ended",
+				"datacontenttype": "application/json",
+				"data": map[string]any{
+					"name":      "zero",
+					"namespace": "default",
+					"jobid":     "77.2",
+					"retcode":   42.0,
+				},
 			}, e)
 			require.Equal(t, "Bearer tok-0123456789", r.heads[0].Get("Authorization"))
 			require.Equal(t, "application/cloudevents+json", r.heads[0].Get("Content-Type"))
@@ -246,11 +271,23 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 				r := receive(t)
 				d := r.description("ls -A\n")
 				d.Environment = map[string]string{
-					"LD_PRELOAD": "/evil.so", "PATH": "/nowhere", "IFS": "x", "ENV": "$(touch ran)", "EMPTY": "", "_": "a", "prefix": "p", "line": "l", "tool": "t",
-					"ODD": "  $HOME `id` \"q\" 'a' \\ \\n %s ä😀 x=1  ",
+					"LD_PRELOAD": "/evil.so",
+					"PATH":       "/nowhere",
+					"IFS":        "x",
+					"ENV":        "$(touch ran)",
+					"EMPTY":      "",
+					"_":          "a",
+					"prefix":     "p",
+					"line":       "l",
+					"tool":       "t",
+					"ODD":        "  $HOME `id` \"q\" 'a' \\ \\n %s ä😀 x=1  ",
 				}
 				d.Queue = 3
-				d.Items = []string{"OTHER=1\n", "OTHER=1\n", "PATH=/nowhere\nPOINT=" + d.Environment["ODD"] + "\nTWICE=item\n"}
+				d.Items = []string{
+					"OTHER=1\n",
+					"OTHER=1\n",
+					"PATH=/nowhere\nPOINT=" + d.Environment["ODD"] + "\nTWICE=item\n",
+				}
 				d.Environment["TWICE"], d.Traceparent = "environment", "00-of-htcd-01"
 				s := node(t, d, map[string]string{tool: fakeApptainer, "curl": spy, "sh": "", "ls": ""})
 				s.shell = argv
@@ -293,7 +330,12 @@ func TestWrapperKeepsTheTokenOutOfArgumentsAndEnvironment(t *testing.T) {
 			s := node(t, r.description("exit 3"), map[string]string{"apptainer": fakeApptainer, client: spy, "sh": ""})
 			code, _, stderr := s.run(t)
 			require.Equal(t, 3, code, stderr)
-			require.Len(t, r.events, 3, "it is sent again while htcd cannot take it, and while it does not know the job yet")
+			require.Len(
+				t,
+				r.events,
+				3,
+				"it is sent again while htcd cannot take it, and while it does not know the job yet",
+			)
 			require.Equal(t, r.events[0]["id"], r.events[2]["id"], "as the same event")
 			require.Equal(t, "Bearer tok-0123456789", r.heads[2].Get("Authorization"))
 			called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))
@@ -406,7 +448,11 @@ func TestWrapperGivesOtherNamesToFilesThatHTCondorCannotBringBack(t *testing.T) 
 	for name, shell := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			r := receive(t)
-			s := node(t, r.description("exit 0"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "mv": ""})
+			s := node(
+				t,
+				r.description("exit 0"),
+				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "mv": ""},
+			)
 			s.shell = shell
 			for _, file := range append(odd, fine...) {
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, file), []byte(file), 0o600))
@@ -503,8 +549,8 @@ func TestWrapperThatIsToldToEndWhileTheContainerIsSetUpEndsTheScript(t *testing.
 	}
 }
 
-// toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then. Its standard error is
-// beside its directory.
+// toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then. Its standard
+// error is beside its directory.
 func (s scratch) toldToEnd(t *testing.T, code int, environment ...string) string {
 	t.Helper()
 	cmd := s.command()

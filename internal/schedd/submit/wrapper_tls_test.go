@@ -59,7 +59,11 @@ func TestWrapperTrustsHtcdsOwnAuthorityAndTheNodes(t *testing.T) {
 					file := filepath.Join(t.TempDir(), "trusted.crt")
 					require.NoError(
 						t,
-						os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600),
+						os.WriteFile(
+							file,
+							pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+							0o600,
+						),
 					)
 					cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+file)
 				}

@@ -31,7 +31,12 @@ exit 0
 		t,
 		Run(
 			t.Context(),
-			Command{Name: "writer", BinDir: bin, Timeout: 20 * time.Second, Writes: []string{mine, "/dev/null", "/nonexistent"}},
+			Command{
+				Name:    "writer",
+				BinDir:  bin,
+				Timeout: 20 * time.Second,
+				Writes:  []string{mine, "/dev/null", "/nonexistent"},
+			},
 		),
 	)
 	text, err := os.ReadFile(filepath.Join(other, "ledger"))

@@ -56,7 +56,12 @@ func memoryMax(root, groups string) (most uint64) {
 		}
 		for group := path.Clean("/" + parts[2]); ; group = path.Dir(group) {
 			text, err := os.ReadFile(path.Join(in, group, file)) // #nosec G304 -- of the kernel
-			if n, notNumber := strconv.ParseUint(string(bytes.TrimSpace(text)), 10, 64); err == nil && notNumber == nil &&
+			if n, notNumber := strconv.ParseUint(
+				string(bytes.TrimSpace(text)),
+				10,
+				64,
+			); err == nil &&
+				notNumber == nil &&
 				n < 1<<60 &&
 				(most == 0 || n < most) {
 				most = n
@@ -78,7 +83,8 @@ func starved(said []string, ended *os.ProcessState, most uint64) string {
 	status, _ := ended.Sys().(syscall.WaitStatus)
 	usage, _ := ended.SysUsage().(*syscall.Rusage)
 	crashed := status.Signaled() &&
-		(status.Signal() == syscall.SIGABRT || status.Signal() == syscall.SIGSEGV || status.Signal() == syscall.SIGBUS) &&
+		(status.Signal() == syscall.SIGABRT || status.Signal() == syscall.SIGSEGV ||
+			status.Signal() == syscall.SIGBUS) &&
 		usage != nil &&
 		uint64(usage.Maxrss)<<10 > most/2 // #nosec G115 -- KiB, not below 0
 	if !crashed && !slices.ContainsFunc(said, noMemory.MatchString) {

@@ -96,7 +96,8 @@ func TestTheLimitHoldsForWhatAToolStarts(t *testing.T) {
 }
 
 func TestAToolHasAShareOfTheContainersMemory(t *testing.T) {
-	for most, want := range map[uint64]uint64{0: 2 << 30, 512 << 20: 640 << 20, 1 << 30: 640 << 20, 4 << 30: 2560 << 20} {
+	for most, want := range map[uint64]uint64{0: 2 << 30, 512 << 20: 640 << 20, 1 << 30: 640 << 20,
+		4 << 30: 2560 << 20} {
 		require.Equal(t, want, memoryOf(most))
 	}
 	require.GreaterOrEqual(t, memory(), uint64(leastMemory))

@@ -138,7 +138,12 @@ func run(parent context.Context, c Command) error {
 	}
 	switch {
 	case err != nil && parent.Err() != nil:
-		return &Failure{Cause: Interrupted, ExitCode: -1, Words: "interrupted: " + parent.Err().Error(), Err: parent.Err()}
+		return &Failure{
+			Cause:    Interrupted,
+			ExitCode: -1,
+			Words:    "interrupted: " + parent.Err().Error(),
+			Err:      parent.Err(),
+		}
 	case err != nil:
 		return &Failure{Cause: NotStarted, ExitCode: -1, Words: "cannot be started: " + err.Error(), Err: err}
 	}

@@ -22,12 +22,25 @@ func (t *Tally) advice() string {
 		case r.worst > r.asked && need > r.asked:
 			all = append(
 				all,
-				fmt.Sprintf("%s: %s instead of %s, as %s used %s", name, str(quantity(need)), &asked, t.name(r.proc), &most),
+				fmt.Sprintf(
+					"%s: %s instead of %s, as %s used %s",
+					name,
+					str(quantity(need)),
+					&asked,
+					t.name(r.proc),
+					&most,
+				),
 			)
 		case less && need <= r.asked-r.asked/4:
 			all = append(
 				all,
-				fmt.Sprintf("%s: %s instead of %s, as no job used more than %s", name, str(quantity(need)), &asked, &most),
+				fmt.Sprintf(
+					"%s: %s instead of %s, as no job used more than %s",
+					name,
+					str(quantity(need)),
+					&asked,
+					&most,
+				),
 			)
 		}
 	}

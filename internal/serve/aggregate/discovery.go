@@ -34,7 +34,12 @@ func discovery() map[string]any {
 			{Name: resourceJobs + "/log", Namespaced: true, Kind: "HTCJobLog", Verbs: metav1.Verbs{"get"}},
 			{Name: resourceJobs + "/exec", Namespaced: true, Kind: "HTCJobExec", Verbs: metav1.Verbs{"create", "get"}},
 			{Name: resourceWorkflows + "/log", Namespaced: true, Kind: "HTCWorkflowLog", Verbs: metav1.Verbs{"get"}},
-			{Name: resourceWorkflows + "/exec", Namespaced: true, Kind: "HTCWorkflowExec", Verbs: metav1.Verbs{"create", "get"}},
+			{
+				Name:       resourceWorkflows + "/exec",
+				Namespaced: true,
+				Kind:       "HTCWorkflowExec",
+				Verbs:      metav1.Verbs{"create", "get"},
+			},
 		},
 	}
 	listed := group

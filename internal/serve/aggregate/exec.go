@@ -64,13 +64,20 @@ func serveExec(mux *http.ServeMux, shells Shells, proxy *FrontProxy, log zerolog
 					return
 				}
 				user := proxy.userInfo(r.Header)
-				c.Resource, c.Namespace, c.Name, c.User = resource, r.PathValue("namespace"), r.PathValue("name"), user.Username
+				c.Resource, c.Namespace, c.Name, c.User = resource, r.PathValue(
+					"namespace",
+				), r.PathValue(
+					"name",
+				), user.Username
 				if err := shells.Authorize(r.Context(), user, c.Query); err != nil {
 					writeStatus(w, err)
 					return
 				}
 				if !websocket.IsWebSocketUpgrade(r) || !slices.Contains(websocket.Subprotocols(r), protocolV5) {
-					writeStatus(w, apierrors.NewBadRequest("this is a WebSocket of the protocol "+protocolV5+": use htcd exec"))
+					writeStatus(
+						w,
+						apierrors.NewBadRequest("this is a WebSocket of the protocol "+protocolV5+": use htcd exec"),
+					)
 					return
 				}
 				run, err := shells.Begin(r.Context(), c)
@@ -151,7 +158,9 @@ func status(err error) metav1.Status {
 			Status:  metav1.StatusFailure,
 			Reason:  "NonZeroExitCode",
 			Message: "command terminated with " + exit.Error(),
-			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: strconv.Itoa(exit.Code)}}},
+			Details: &metav1.StatusDetails{
+				Causes: []metav1.StatusCause{{Type: "ExitCode", Message: strconv.Itoa(exit.Code)}},
+			},
 		}
 	case errors.As(err, &known):
 		return known.Status()

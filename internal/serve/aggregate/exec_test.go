@@ -29,7 +29,11 @@ type shells struct {
 
 func (s *shells) Authorize(_ context.Context, user authenticationv1.UserInfo, q Query) error {
 	if s.user = user; user.Username != "anna" {
-		return apierrors.NewForbidden(GroupVersion.WithResource("htcjobs/exec").GroupResource(), q.Name, errors.New("no"))
+		return apierrors.NewForbidden(
+			GroupVersion.WithResource("htcjobs/exec").GroupResource(),
+			q.Name,
+			errors.New("no"),
+		)
 	}
 	return nil
 }
@@ -66,7 +70,11 @@ func TestCommandsAreRunAsByKubectl(t *testing.T) {
 	s := &shells{}
 	proxy := &FrontProxy{}
 	proxy.trust.Store(
-		&trust{users: []string{"X-Remote-User"}, groups: []string{"X-Remote-Group"}, extras: []string{"X-Remote-Extra-"}},
+		&trust{
+			users:  []string{"X-Remote-User"},
+			groups: []string{"X-Remote-Group"},
+			extras: []string{"X-Remote-Extra-"},
+		},
 	)
 	mux := http.NewServeMux()
 	serveExec(mux, s, proxy, zerolog.Nop())

@@ -142,7 +142,11 @@ func (p *FrontProxy) verify(state tls.ConnectionState) error {
 	}
 	leaf := state.PeerCertificates[0]
 	_, err := leaf.Verify(
-		x509.VerifyOptions{Roots: t.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+		x509.VerifyOptions{
+			Roots:         t.roots,
+			Intermediates: between,
+			KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		},
 	)
 	if err != nil || len(t.names) > 0 && !slices.Contains(t.names, leaf.Subject.CommonName) {
 		return errStranger

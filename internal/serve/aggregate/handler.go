@@ -27,7 +27,8 @@ const (
 	HeaderItem    = "Htcd-Item" // path-escaped
 )
 
-// Records of the first header of a node's files in an archive. All but the first are there only if its step says where they land.
+// Records of the first header of a node's files in an archive. All but the first are there only if its step says where
+// they land.
 const (
 	RecordNode      = "comment" // STEP/JOBID, or STEP/JOBID/NUMBER
 	RecordVariables = "HTCD.variables"
@@ -39,7 +40,8 @@ const (
 func newHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
-	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string, parameters ...string) {
+	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string,
+		parameters ...string) {
 		pattern := "GET /apis/" + GroupVersion.String() + "/namespaces/{namespace}/" + resource + "/{name}/log" + what
 		mux.HandleFunc(pattern, answer(resource, find, proxy, log, contentType, parameters...))
 	}

@@ -41,12 +41,17 @@ func NewCertificate(namespace string) (*Certificate, error) {
 	}
 	now := time.Now()
 	template := x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "htcd output"},
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "htcd output"},
 		// The apiserver uses a Service's name as the host name. Whatever the Service is called, it is in our namespace.
-		DNSNames:  []string{"*." + namespace + ".svc"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+		DNSNames:              []string{"*." + namespace + ".svc"},
+		NotBefore:             now.Add(-time.Hour),
+		NotAfter:              now.Add(lifetime),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
 	if err != nil {

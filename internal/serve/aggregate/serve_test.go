@@ -40,8 +40,14 @@ func newAuthority(t *testing.T) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(
+			1,
+		),
+		Subject:               pkix.Name{CommonName: "authority"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
@@ -108,7 +114,8 @@ func served(
 	t *testing.T,
 	s *source,
 	data map[string]string,
-) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error), kube *fake.Clientset) {
+) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error),
+	kube *fake.Clientset) {
 	certificate, err := NewCertificate("here")
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,12 +148,18 @@ func served(
 			TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: "htcd-output.here.svc", Certificates: with},
 		}
 		defer transport.CloseIdleConnections()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+listener.Addr().String()+path, nil)
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodGet,
+			"https://"+listener.Addr().String()+path,
+			nil,
+		)
 		require.NoError(t, err)
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}
-		asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the apiserver follows no redirect
+		// the apiserver follows no redirect
+		asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		response, err := (&http.Client{Transport: transport, CheckRedirect: asIs}).Do(request)
 		if err != nil {
 			return nil, "", err
@@ -163,7 +176,9 @@ func TestOnlyTheFrontProxyIsAnswered(t *testing.T) {
 	right, wrong := newAuthority(t), newAuthority(t)
 	s := &source{log: says("hello\n", nil)}
 	get, kube := served(t, s, map[string]string{
-		"client-ca-file": wrong.PEM, "requestheader-client-ca-file": right.PEM, "requestheader-allowed-names": `["front-proxy-client"]`,
+		"client-ca-file":               wrong.PEM,
+		"requestheader-client-ca-file": right.PEM,
+		"requestheader-allowed-names":  `["front-proxy-client"]`,
 	})
 	_, body, err := get(logPath, right.client("front-proxy-client", x509.ExtKeyUsageClientAuth))
 	require.NoError(t, err)
@@ -189,14 +204,22 @@ func TestOnlyTheFrontProxyIsAnswered(t *testing.T) {
 	// The apiserver gets another authority, and then no names.
 	change := func(data map[string]string) {
 		_, err := kube.CoreV1().ConfigMaps(proxyNamespace).Update(t.Context(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data}, metav1.UpdateOptions{})
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: proxyNamespace,
+				Name:      proxyName,
+			},
+			Data: data,
+		}, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
 	answered := func(with []tls.Certificate) func() bool {
 		return func() bool { _, _, err := get(logPath, with); return err == nil }
 	}
 	change(
-		map[string]string{"requestheader-client-ca-file": wrong.PEM, "requestheader-allowed-names": `["front-proxy-client"]`},
+		map[string]string{
+			"requestheader-client-ca-file": wrong.PEM,
+			"requestheader-allowed-names":  `["front-proxy-client"]`,
+		},
 	)
 	require.Eventually(
 		t,
@@ -240,7 +263,11 @@ func TestAnswers(t *testing.T) {
 	)
 	require.NoError(t, err)
 	require.Equal(t, "text", body)
-	require.Equal(t, []string{"2", "7"}, []string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)})
+	require.Equal(
+		t,
+		[]string{"2", "7"},
+		[]string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)},
+	)
 	require.Equal(
 		t,
 		Query{
@@ -339,7 +366,11 @@ func TestAnswers(t *testing.T) {
 			require.Equal(t, c.code, response.StatusCode, body)
 			var status metav1.Status
 			require.NoError(t, json.Unmarshal([]byte(body), &status))
-			require.Equal(t, []string{"Status", "v1", "Failure"}, []string{status.Kind, status.APIVersion, status.Status})
+			require.Equal(
+				t,
+				[]string{"Status", "v1", "Failure"},
+				[]string{status.Kind, status.APIVersion, status.Status},
+			)
 			require.EqualValues(t, c.code, status.Code)
 			require.Contains(t, body, c.want)
 		})

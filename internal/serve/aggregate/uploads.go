@@ -51,7 +51,11 @@ func serveUploads(mux *http.ServeMux, store Uploads, log zerolog.Logger) {
 		u, err := change(store, w, r)
 		if err != nil {
 			if r.Context().Err() == nil {
-				log.Debug().Err(err).Str("namespace", r.PathValue("namespace")).Str("upload", r.PathValue("name")).Msg("not taken")
+				log.Debug().
+					Err(err).
+					Str("namespace", r.PathValue("namespace")).
+					Str("upload", r.PathValue("name")).
+					Msg("not taken")
 			}
 			writeStatus(w, err)
 			return

@@ -15,7 +15,8 @@ func TestTheControlSocketIsPrivateAndTakesTheOnlyPlaceOfAnotherSocket(t *testing
 	path := filepath.Join(t.TempDir(), "own", "control.sock")
 	first, err := Listen(path)
 	require.NoError(t, err)
-	for name, want := range map[string]os.FileMode{path: 0o600 | os.ModeSocket, filepath.Dir(path): 0o700 | os.ModeDir} {
+	for name, want := range map[string]os.FileMode{path: 0o600 | os.ModeSocket,
+		filepath.Dir(path): 0o700 | os.ModeDir} {
 		info, err := os.Lstat(name)
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode(), name)

@@ -26,7 +26,8 @@ type Shells struct {
 	// Connect connects to the sshd that HTCondor starts beside a job.
 	Connect func(ctx context.Context, id schedd.Identity, cluster, proc int, fn func(*ssh.Client) error) error
 	// Review asks the apiserver.
-	Review func(ctx context.Context, review *authorizationv1.SubjectAccessReview, options metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
+	Review func(ctx context.Context, review *authorizationv1.SubjectAccessReview,
+		options metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error)
 	// Closed says why nobody may run anything in a run's jobs; empty: nothing speaks against it.
 	Closed func(ctx context.Context, run ledger.Run) (why string, err error)
 	// Used is told of each use.
@@ -55,8 +56,13 @@ func (s *Shells) Authorize(ctx context.Context, user authenticationv1.UserInfo, 
 	review, err := s.Review(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: q.Namespace, Name: q.Name, Verb: "create",
-			Group: aggregate.GroupVersion.Group, Version: aggregate.GroupVersion.Version, Resource: q.Resource, Subresource: "exec",
+			Namespace:   q.Namespace,
+			Name:        q.Name,
+			Verb:        "create",
+			Group:       aggregate.GroupVersion.Group,
+			Version:     aggregate.GroupVersion.Version,
+			Resource:    q.Resource,
+			Subresource: "exec",
 		},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -151,8 +157,10 @@ func (s *Shells) connect(ctx context.Context, f *following, fn func(*ssh.Client)
 		return fn(client)
 	})
 	if err != nil && !connected && ctx.Err() == nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("HTCondor does not let anybody join job %s, which runs as far as it knows: %v. "+
-			"If the job's node has gone, HTCondor notices it within minutes and runs the job elsewhere: try again then", f.proc.JobID(), err))
+		return apierrors.NewServiceUnavailable(
+			fmt.Sprintf("HTCondor does not let anybody join job %s, which runs as far as it knows: %v. "+
+				"If the job's node has gone, HTCondor notices it within minutes and runs the job elsewhere: try again then", f.proc.JobID(), err),
+		)
 	}
 	return err
 }
@@ -208,7 +216,15 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		case size = <-streams.Sizes:
 		default:
 		}
-		if err := session.RequestPty(terminal, int(size.Height), int(size.Width), ssh.TerminalModes{}); errors.Is(err, io.EOF) {
+		if err := session.RequestPty(
+			terminal,
+			int(size.Height),
+			int(size.Width),
+			ssh.TerminalModes{},
+		); errors.Is(
+			err,
+			io.EOF,
+		) {
 			return gone(ctx, err)
 		} else if err != nil {
 			return fmt.Errorf(

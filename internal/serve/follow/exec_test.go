@@ -167,7 +167,12 @@ func TestANodeThatHasJustGoneIsExplained(t *testing.T) {
 			"before the session": func(<-chan ssh.NewChannel) {}, "before the command": accepted,
 		} {
 			_, _, err := runs22(t.Context(), sshd22(t, answer), aggregate.Command{TTY: tty}, nil)
-			require.ErrorContains(t, err, "the connection to the job has ended: the job has ended, was removed, or its node has gone", name)
+			require.ErrorContains(
+				t,
+				err,
+				"the connection to the job has ended: the job has ended, was removed, or its node has gone",
+				name,
+			)
 		}
 	}
 }

@@ -284,7 +284,9 @@ func TestWhoComesBackGetsTheRest(t *testing.T) {
 	require.Equal(t, "two\n", r.has())
 
 	w.write(func(tx *ledger.Tx) error { // the next attempt is independent
-		return tx.InsertRun(ledger.Run{UID: "u", Attempt: 2, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1})
+		return tx.InsertRun(
+			ledger.Run{UID: "u", Attempt: 2, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1},
+		)
 	})
 	text, err = w.reads(rest)
 	require.NoError(t, err)

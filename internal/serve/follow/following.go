@@ -185,11 +185,17 @@ func (f *following) snapshot(ctx context.Context) error {
 	}
 	f.copied, f.file, f.size = copied, copied.file, copied.written
 	if nowhere {
-		return notYet(f.q, "the node of job %s has gone, and it will get another: there is no output yet", f.proc.JobID())
+		return notYet(
+			f.q,
+			"the node of job %s has gone, and it will get another: there is no output yet",
+			f.proc.JobID(),
+		)
 	}
 	if copied.broken != nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but what it has written cannot be copied now: %v; "+
-			"it can be read when the job has ended", f.proc.JobID(), copied.broken))
+		return apierrors.NewServiceUnavailable(
+			fmt.Sprintf("job %s runs, but what it has written cannot be copied now: %v; "+
+				"it can be read when the job has ended", f.proc.JobID(), copied.broken),
+		)
 	}
 	if err != nil {
 		return apierrors.NewServiceUnavailable(

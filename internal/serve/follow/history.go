@@ -56,9 +56,24 @@ func wanted(p ledger.Past, q aggregate.PastQuery) bool {
 
 func pastLine(p ledger.Past) aggregate.Past {
 	line := aggregate.Past{
-		Kind: v1alpha1.Kind, Namespace: p.Namespace, Name: p.Name, PastKey: aggregate.PastKey(p.Key()), User: p.Account, Pool: p.Pool,
-		Schedd: p.Schedd, Cluster: p.Cluster, State: stateOfPast(p), Reason: p.Reason, Jobs: p.Jobs, Succeeded: p.Succeeded, Failed: p.Failed,
-		Submitted: p.Submitted, Started: p.Started, Finished: p.Finished, Ended: p.Ended, Deleted: p.Gone,
+		Kind:      v1alpha1.Kind,
+		Namespace: p.Namespace,
+		Name:      p.Name,
+		PastKey:   aggregate.PastKey(p.Key()),
+		User:      p.Account,
+		Pool:      p.Pool,
+		Schedd:    p.Schedd,
+		Cluster:   p.Cluster,
+		State:     stateOfPast(p),
+		Reason:    p.Reason,
+		Jobs:      p.Jobs,
+		Succeeded: p.Succeeded,
+		Failed:    p.Failed,
+		Submitted: p.Submitted,
+		Started:   p.Started,
+		Finished:  p.Finished,
+		Ended:     p.Ended,
+		Deleted:   p.Gone,
 	}
 	if p.Kind == ledger.Workflows {
 		line.Kind = v1alpha1.WorkflowKind

@@ -145,7 +145,14 @@ func TestNodesAreListedInTheOrderOfTheirDAGs(t *testing.T) {
 			Stderr:   "no",
 			NodeKey:  aggregate.NodeKey{DAG: 1, Node: 1},
 		},
-		{Step: "fit", Sequence: &one, Index: 0, State: "running", JobID: "94.0", NodeKey: aggregate.NodeKey{DAG: 1, Node: 2}},
+		{
+			Step:     "fit",
+			Sequence: &one,
+			Index:    0,
+			State:    "running",
+			JobID:    "94.0",
+			NodeKey:  aggregate.NodeKey{DAG: 1, Node: 2},
+		},
 		{Step: "fit", Sequence: &one, Index: 1, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 1, Node: 3}},
 		{Step: "plot", Index: 0, State: "waiting", NodeKey: aggregate.NodeKey{DAG: 2, Node: 0}},
 	}, w.listed())

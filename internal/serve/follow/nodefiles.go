@@ -87,7 +87,11 @@ func (r *Reader) keptNodes(
 	}
 	c := chosen{r, steps, dags.runs, q, output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: dags.attempt}}
 	count := 0
-	if err := c.each(ctx, 0, func(int, string, func() (map[string]string, error)) error { count++; return nil }); err != nil {
+	if err := c.each(
+		ctx,
+		0,
+		func(int, string, func() (map[string]string, error)) error { count++; return nil },
+	); err != nil {
 		return nil, err
 	}
 	if count == 0 {
@@ -122,8 +126,8 @@ func (c chosen) fill(ctx context.Context, dag ledger.Run) (sequences []string, e
 	return sequences, nil
 }
 
-// each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one. The
-// records of their first headers are made for those who ask.
+// each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one.
+// The records of their first headers are made for those who ask.
 func (c chosen) each(
 	ctx context.Context,
 	from int,
@@ -174,7 +178,10 @@ func (c chosen) each(
 			return err
 		}
 		var counts []ledger.StepCounts
-		if err := c.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { counts, err = tx.NodeCounts(dag.UID, dag.Attempt); return err }); err != nil {
+		if err := c.o.Ledger.Read(
+			ctx,
+			func(tx *ledger.Tx) (err error) { counts, err = tx.NodeCounts(dag.UID, dag.Attempt); return err },
+		); err != nil {
 			return fmt.Errorf("ask the ledger: %w", err)
 		}
 		for _, step := range counts {

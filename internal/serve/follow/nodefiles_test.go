@@ -32,7 +32,10 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("12345"), 0o600))
 	}
 	archived := func(jobs int, change ...func(*aggregate.Query)) map[string]string {
-		answer, err := w.NodeArchive(t.Context(), ofNodes("", 0, 0, append([]func(*aggregate.Query){all}, change...)...))
+		answer, err := w.NodeArchive(
+			t.Context(),
+			ofNodes("", 0, 0, append([]func(*aggregate.Query){all}, change...)...),
+		)
 		require.NoError(t, err)
 		require.Equal(t, []int{1, jobs}, []int{answer.Attempt, answer.Jobs})
 		var b bytes.Buffer
@@ -47,7 +50,14 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 			names[header.Name] = header.PAXRecords["comment"]
 		}
 	}
-	both := map[string]string{"1/": "fit/job_0/1", "1/x": "", "2/": "fit/job_1/0", "2/x": "", "4/": "plot/all", "4/x": ""}
+	both := map[string]string{
+		"1/":  "fit/job_0/1",
+		"1/x": "",
+		"2/":  "fit/job_1/0",
+		"2/x": "",
+		"4/":  "plot/all",
+		"4/x": "",
+	}
 	require.Equal(t, both, archived(5))
 	delete(both, "1/")
 	delete(both, "1/x")
@@ -95,7 +105,10 @@ func TestAnArchiveHasTheVariablesOfNodesWhoseStepsSayWhereTheirFilesLand(t *test
 	for _, node := range []string{"fit/job_0/1", "fit/job_1/0", "plot/all"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, node), 0o700))
 	}
-	answer, err := w.NodeArchive(t.Context(), ofNodes("", 0, 0, func(q *aggregate.Query) { q.AllProcs, q.AnySequence = true, true }))
+	answer, err := w.NodeArchive(
+		t.Context(),
+		ofNodes("", 0, 0, func(q *aggregate.Query) { q.AllProcs, q.AnySequence = true, true }),
+	)
 	require.NoError(t, err)
 	var b bytes.Buffer
 	require.NoError(t, answer.Write(t.Context(), &b))

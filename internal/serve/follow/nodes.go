@@ -156,8 +156,16 @@ func (r *Reader) eachNode(
 
 func line(n ledger.Node) aggregate.Node {
 	l := aggregate.Node{
-		Step: n.StepName, Index: n.Item, Name: n.Label, State: aggregate.NodeState(n.State()), ExitCode: n.ExitCode, Signal: n.Signal, Reason: n.Reason, Message: n.Message, Stderr: n.Stderr,
-		NodeKey: aggregate.NodeKey{DAG: n.Attempt, Node: n.Number},
+		Step:     n.StepName,
+		Index:    n.Item,
+		Name:     n.Label,
+		State:    aggregate.NodeState(n.State()),
+		ExitCode: n.ExitCode,
+		Signal:   n.Signal,
+		Reason:   n.Reason,
+		Message:  n.Message,
+		Stderr:   n.Stderr,
+		NodeKey:  aggregate.NodeKey{DAG: n.Attempt, Node: n.Number},
 	}
 	if n.Sequence != ledger.AllSequences {
 		l.Sequence = &n.Sequence

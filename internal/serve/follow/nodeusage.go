@@ -28,9 +28,15 @@ func (r *Reader) NodeUsage(ctx context.Context, q aggregate.Query) (*aggregate.A
 	if len(dags.runs) == 0 {
 		return nil, notYet(q, "no node has been sent yet")
 	}
-	steps, err := shared(ctx, r, q, fmt.Sprint("nodes/", w.UID, "/", dags.attempt), func(ctx context.Context) ([]usage.Step, error) {
-		return r.steps(ctx, dags)
-	})
+	steps, err := shared(
+		ctx,
+		r,
+		q,
+		fmt.Sprint("nodes/", w.UID, "/", dags.attempt),
+		func(ctx context.Context) ([]usage.Step, error) {
+			return r.steps(ctx, dags)
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

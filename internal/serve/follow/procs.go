@@ -57,9 +57,16 @@ func (r *Reader) procs(ctx context.Context, run ledger.Run, q aggregate.Query, l
 		}
 		for _, p := range page {
 			l := aggregate.Proc{
-				Proc: p.Proc, State: aggregate.NodeState(ledger.Node{Proc: p}.State()), JobID: p.JobID(), ExitCode: p.ExitCode, Signal: p.Signal,
-				Reason: p.Reason, Message: p.Message, Stderr: p.Stderr, Changed: p.Changed,
-				Output: p.Fetched == ledger.IsFetched || p.Fetched == ledger.Incomplete,
+				Proc:     p.Proc,
+				State:    aggregate.NodeState(ledger.Node{Proc: p}.State()),
+				JobID:    p.JobID(),
+				ExitCode: p.ExitCode,
+				Signal:   p.Signal,
+				Reason:   p.Reason,
+				Message:  p.Message,
+				Stderr:   p.Stderr,
+				Changed:  p.Changed,
+				Output:   p.Fetched == ledger.IsFetched || p.Fetched == ledger.Incomplete,
 			}
 			if q.State != "" && l.State != q.State {
 				continue
@@ -111,9 +118,23 @@ func (r *Reader) Attempts(ctx context.Context, q aggregate.Query) (*aggregate.An
 				return err
 			}
 			all = append(all, aggregate.Attempt{
-				Attempt: run.Attempt, State: string(run.State), Schedd: run.Schedd, Cluster: run.Cluster, Reason: run.Reason, Message: run.Message,
-				Created: run.Created, Submitted: run.Submitted, Started: run.Started, Finished: run.Finished, Ended: run.Ended,
-				Jobs: run.All(), Idle: counts.Idle, Running: counts.Running, Held: counts.Held, Done: counts.Succeeded, Failed: counts.Failed,
+				Attempt:   run.Attempt,
+				State:     string(run.State),
+				Schedd:    run.Schedd,
+				Cluster:   run.Cluster,
+				Reason:    run.Reason,
+				Message:   run.Message,
+				Created:   run.Created,
+				Submitted: run.Submitted,
+				Started:   run.Started,
+				Finished:  run.Finished,
+				Ended:     run.Ended,
+				Jobs:      run.All(),
+				Idle:      counts.Idle,
+				Running:   counts.Running,
+				Held:      counts.Held,
+				Done:      counts.Succeeded,
+				Failed:    counts.Failed,
 			})
 		}
 		return nil

@@ -29,11 +29,17 @@ func (r *room) take(p requester, n int64) error {
 	}
 	if reserve := output.Reserve(r.keepFree, size); free.Bytes-n < reserve.Bytes {
 		return &noRoomError{
-			fmt.Sprintf("htcd's volume has %d MiB left, and %d MiB stay free (--keep-free)", free.Bytes>>20, reserve.Bytes>>20),
+			fmt.Sprintf(
+				"htcd's volume has %d MiB left, and %d MiB stay free (--keep-free)",
+				free.Bytes>>20,
+				reserve.Bytes>>20,
+			),
 		}
 	}
 	if !r.bytes.take(p, n) {
-		return &noRoomError{fmt.Sprintf("your share of the %d MiB that htcd has for copies is used up", r.bytes.most>>20)}
+		return &noRoomError{
+			fmt.Sprintf("your share of the %d MiB that htcd has for copies is used up", r.bytes.most>>20),
+		}
 	}
 	return nil
 }

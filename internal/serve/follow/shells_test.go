@@ -87,7 +87,11 @@ func TestACommandIsRunWhereAJobRuns(t *testing.T) {
 	v.err = &condor.Error{Command: "condor_ssh_to_job", Stderr: "Failed to connect to starter"}
 	err = run(t.Context(), aggregate.Streams{})
 	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
-	require.ErrorContains(t, err, "Failed to connect to starter. If the job's node has gone, HTCondor notices it within minutes")
+	require.ErrorContains(
+		t,
+		err,
+		"Failed to connect to starter. If the job's node has gone, HTCondor notices it within minutes",
+	)
 	w.ends()
 	refused(http.StatusConflict, "there is no container to run anything in")
 	c.Name = "other"
@@ -118,7 +122,8 @@ func TestOnlyWhoMayCreateExecMayRunCommands(t *testing.T) {
 	var status authorizationv1.SubjectAccessReviewStatus
 	s := NewShells(
 		Shells{
-			Review: func(_ context.Context, r *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
+			Review: func(_ context.Context, r *authorizationv1.SubjectAccessReview,
+				_ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 				asked = r.Spec
 				return &authorizationv1.SubjectAccessReview{Status: status}, nil
 			},

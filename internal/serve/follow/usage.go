@@ -23,9 +23,15 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	if f.run == nil {
 		return nil, notYet(q, "%s: no job has started yet", f.at.why)
 	}
-	report, err := shared(ctx, r, q, fmt.Sprint(f.run.UID, "/", f.run.Attempt), func(ctx context.Context) (usage.Report, error) {
-		return r.report(ctx, *f.run)
-	})
+	report, err := shared(
+		ctx,
+		r,
+		q,
+		fmt.Sprint(f.run.UID, "/", f.run.Attempt),
+		func(ctx context.Context) (usage.Report, error) {
+			return r.report(ctx, *f.run)
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +41,8 @@ func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	}, nil
 }
 
-// shared makes a report about something once for however many users ask for it at the same time; one of them leaving does
-// not end that.
+// shared makes a report about something once for however many users ask for it at the same time; one of them leaving
+// does not end that.
 func shared[R any](
 	ctx context.Context,
 	r *Reader,
@@ -115,8 +121,8 @@ func (r *Reader) ask(
 	})
 }
 
-// queued calls fn for the jobs of a run in HTCondor's queue that have used something. It returns when HTCondor was asked,
-// or why nothing is known.
+// queued calls fn for the jobs of a run in HTCondor's queue that have used something. It returns when HTCondor was
+// asked, or why nothing is known.
 func (r *Reader) queued(
 	ctx context.Context,
 	run ledger.Run,

@@ -67,14 +67,22 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	case proc.Fetched == ledger.GivenUp:
 		return whereabouts{
 			never,
-			fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(of, v1alpha1.ConditionOutputFetched)),
+			fmt.Sprintf(
+				"the output of %s could not be fetched: %s",
+				id,
+				explained(of, v1alpha1.ConditionOutputFetched),
+			),
 		}
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
 		return whereabouts{running, id + " runs"}
 	case proc.Status == ledger.StatusOpen && condor.JobStatus(proc.JobStatus) == condor.Held:
-		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(of, v1alpha1.ConditionHeld))}
-	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd has just said so; the ledger does not know yet
+		return whereabouts{
+			waiting,
+			fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(of, v1alpha1.ConditionHeld)),
+		}
+	// the schedd has just said so; the ledger does not know yet
+	case proc.Status == ledger.StatusOpen && over(proc.JobStatus):
 		return whereabouts{ending, id + " has ended, and its output is being fetched"}
 	case proc.Status == ledger.StatusOpen:
 		return whereabouts{waiting, id + " waits in HTCondor for a slot"}
@@ -85,7 +93,11 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	case run.State != ledger.Submitted || condor.JobStatus(proc.JobStatus) == condor.Removed:
 		return whereabouts{
 			never,
-			fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message),
+			fmt.Sprintf(
+				"%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s",
+				id,
+				proc.Message,
+			),
 		}
 	case proc.Reason == "Lost":
 		return whereabouts{never, fmt.Sprintf("%s left HTCondor without a trace, and without output", id)}
@@ -108,9 +120,11 @@ func over(status int) bool {
 
 // explained is the sentence of a condition, or another error.
 func explained(of object, condition string) string {
-	for _, kind := range []string{condition, v1alpha1.ConditionSuspended, v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable} {
+	for _, kind := range []string{condition, v1alpha1.ConditionSuspended, v1alpha1.ConditionCredentials,
+		v1alpha1.ConditionBackendReachable} {
 		c := meta.FindStatusCondition(of.conditions, kind)
-		bad := c != nil && (kind == condition || kind == v1alpha1.ConditionSuspended == (c.Status == metav1.ConditionTrue))
+		bad := c != nil &&
+			(kind == condition || kind == v1alpha1.ConditionSuspended == (c.Status == metav1.ConditionTrue))
 		if bad && c.Message != "" {
 			return strings.TrimSpace(c.Message)
 		}

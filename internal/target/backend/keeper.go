@@ -36,8 +36,9 @@ type Keeper struct {
 	// Denied is called once if an earlier release's rules do not let htcd patch Secrets.
 	Denied func(s secrets.Own, err error)
 
-	using  sync.RWMutex // prevents a Secret's release between the check of its finalizer and the intent of a run that needs it
-	denied atomic.Bool  // it was reported
+	// prevents a Secret's release between the check of its finalizer and the intent of a run that needs it
+	using  sync.RWMutex
+	denied atomic.Bool // it was reported
 }
 
 // MayBegin returns an error if that account's Secret is being deleted, or is so new that the common account would be
@@ -49,8 +50,13 @@ func (k *Keeper) MayBegin(ctx context.Context, a Account) error {
 	case found && own.Deleting:
 		return &CredentialError{
 			reasonSecretDeleting,
-			fmt.Sprintf("secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
-				"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer),
+			fmt.Sprintf(
+				"secret %s/%s is being deleted: it is kept (finalizer %s) until the HTCJobs that were sent with it "+
+					"are deleted, and nothing new is sent with it",
+				own.Namespace,
+				own.Name,
+				secrets.Finalizer,
+			),
 		}
 	case found || a.Namespace == "" || a.Secret != "":
 		return nil
@@ -59,7 +65,10 @@ func (k *Keeper) MayBegin(ctx context.Context, a Account) error {
 	if err == nil && there {
 		err = &CredentialError{
 			reasonSecretUnreadable,
-			fmt.Sprintf("namespace %s has had a secret of its own since just now, and htcd has not read it yet", a.Namespace),
+			fmt.Sprintf(
+				"namespace %s has had a secret of its own since just now, and htcd has not read it yet",
+				a.Namespace,
+			),
 		}
 	}
 	return err

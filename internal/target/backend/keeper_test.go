@@ -66,7 +66,11 @@ func TestTheCommonAccountIsNotTakenInPlaceOfASecretThatIsTooNew(t *testing.T) {
 	_, is := errors.AsType[*CredentialError](k.MayBegin(t.Context(), Account{Namespace: "physics"}))
 	require.True(t, is)
 	require.NoError(t, k.MayBegin(t.Context(), Account{}), "it runs as the common account wherever it is")
-	require.NoError(t, k.MayBegin(t.Context(), Account{Namespace: "physics", Secret: "further"}), "its identity needs that one")
+	require.NoError(
+		t,
+		k.MayBegin(t.Context(), Account{Namespace: "physics", Secret: "further"}),
+		"its identity needs that one",
+	)
 	apiserver.answer = errors.New("no answer")
 	require.Error(t, k.MayBegin(t.Context(), Account{Namespace: "physics"}), "it is not known")
 	apiserver.unseen = false

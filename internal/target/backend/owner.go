@@ -108,7 +108,10 @@ func Strangers(others []condor.Job, runs []ledger.Run) []condor.Job {
 	if !all {
 		return nil
 	}
-	strange := slices.DeleteFunc(slices.Clone(others), func(j condor.Job) bool { return slices.Contains(sent, j.Cluster) })
+	strange := slices.DeleteFunc(
+		slices.Clone(others),
+		func(j condor.Job) bool { return slices.Contains(sent, j.Cluster) },
+	)
 	if len(strange) < len(others) {
 		return nil
 	}

@@ -19,7 +19,8 @@ type Schedd interface {
 	Ping(ctx context.Context, id schedd.Identity, p schedd.Permission) (account string, err error)
 	// Daemon returns what the collector knows of the schedd.
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
-	// TakesNodes returns an error of kind schedd.Refused if the pool has no machines for jobs of several nodes of this schedd.
+	// TakesNodes returns an error of kind schedd.Refused if the pool has no machines for jobs of several nodes of this
+	// schedd.
 	TakesNodes(ctx context.Context, id schedd.Identity) error
 	// ScheddName returns where an identity's new jobs go by default.
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)

@@ -56,11 +56,13 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 				own.Name,
 			)}
 	case own.State == secrets.Unread:
-		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
+		return schedd.Identity{}, &CredentialError{
+			reasonSecretUnreadable,
 			fmt.Sprintf(
 				"the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)",
 				own.Name,
-			)}
+			),
+		}
 	case own.State == secrets.Missing:
 		err := missing(own)
 		s.tell(own, time.Time{}, err)

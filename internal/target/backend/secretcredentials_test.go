@@ -54,7 +54,12 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, users map[stri
 	}
 	s := secrets.NewWatcher(
 		client,
-		secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace, Further: []string{"further"}},
+		secrets.Options{
+			Namespace:    "htcd",
+			Name:         "kinit-secret",
+			PerNamespace: perNamespace,
+			Further:      []string{"further"},
+		},
 	)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

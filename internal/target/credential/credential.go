@@ -97,7 +97,11 @@ func (k *Keeper) Proof(ctx context.Context, c Credential) (Proof, error) {
 	if err != nil {
 		return Proof{}, explain("no Kerberos ticket: ", err)
 	}
-	return Proof{schedd.Identity{CCache: t.CCache}, "kinit as " + strings.TrimSpace(c.kerberos.Username), t.Expires}, nil
+	return Proof{
+		schedd.Identity{CCache: t.CCache},
+		"kinit as " + strings.TrimSpace(c.kerberos.Username),
+		t.Expires,
+	}, nil
 }
 
 func explain(what string, err error) error {

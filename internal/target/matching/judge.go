@@ -28,9 +28,13 @@ const (
 
 // inVain is the Verdict on a job that was started so often in vain.
 func inVain(starts int64) Verdict {
-	return Verdict{metav1.ConditionFalse, ReasonInVain, fmt.Sprintf("HTCondor has started the job %d times, but its script has never begun: "+
-		"nodes could not set it up, for example because the schedd has no credential that MY.SendCredential asks for. "+
-		"The schedd's ShadowLog has the reason", starts)}
+	return Verdict{
+		metav1.ConditionFalse,
+		ReasonInVain,
+		fmt.Sprintf("HTCondor has started the job %d times, but its script has never begun: "+
+			"nodes could not set it up, for example because the schedd has no credential that MY.SendCredential asks for. "+
+			"The schedd's ShadowLog has the reason", starts),
+	}
 }
 
 // Judge says why a job of that size waits, by the first rule that fits. a is nil as long as its requirements have not
@@ -76,7 +80,8 @@ func Judge(need schedd.Size, slots Slots, a *schedd.Analysis) Verdict {
 
 // holds reports whether a job of that size fits.
 func holds(slot, need schedd.Size) bool {
-	return slot.CPUs >= max(need.CPUs, 1) && slot.GPUs >= need.GPUs && slot.Memory >= need.Memory && slot.Disk >= need.Disk
+	return slot.CPUs >= max(need.CPUs, 1) && slot.GPUs >= need.GPUs && slot.Memory >= need.Memory &&
+		slot.Disk >= need.Disk
 }
 
 // unmet returns the first part of the requirements that no slot meets, "" if there is none. The parts that HTCondor

@@ -79,7 +79,13 @@ func TestSlotsOfOneSizeAreOneKind(t *testing.T) {
 	require.Len(t, kinds, 2)
 	require.Equal(
 		t,
-		Kind{Size: schedd.Size{CPUs: 64, Memory: 16 << 10}, Machines: 1, Slots: 1, Free: pool[2].Free, Largest: pool[2].Free},
+		Kind{
+			Size:     schedd.Size{CPUs: 64, Memory: 16 << 10},
+			Machines: 1,
+			Slots:    1,
+			Free:     pool[2].Free,
+			Largest:  pool[2].Free,
+		},
 		kinds[0],
 	)
 	require.Equal(t, Kind{

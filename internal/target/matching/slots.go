@@ -87,7 +87,10 @@ func (all Slots) Kinds() []Kind {
 			k.Idle++
 		}
 		k.Free = schedd.Size{
-			CPUs: k.Free.CPUs + s.Free.CPUs, GPUs: k.Free.GPUs + s.Free.GPUs, Memory: k.Free.Memory + s.Free.Memory, Disk: k.Free.Disk + s.Free.Disk,
+			CPUs:   k.Free.CPUs + s.Free.CPUs,
+			GPUs:   k.Free.GPUs + s.Free.GPUs,
+			Memory: k.Free.Memory + s.Free.Memory,
+			Disk:   k.Free.Disk + s.Free.Disk,
 		}
 		if cmp.Or(cmp.Compare(s.Free.CPUs, k.Largest.CPUs), cmp.Compare(s.Free.Memory, k.Largest.Memory)) > 0 {
 			k.Largest = s.Free

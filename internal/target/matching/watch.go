@@ -18,7 +18,13 @@ import (
 
 // Condor is the part of HTCondor that is asked.
 type Condor interface {
-	Requests(ctx context.Context, id schedd.Identity, jobIDs []string, idle time.Duration, fn func(schedd.Request)) error
+	Requests(
+		ctx context.Context,
+		id schedd.Identity,
+		jobIDs []string,
+		idle time.Duration,
+		fn func(schedd.Request),
+	) error
 	Slots(ctx context.Context, id schedd.Identity, fn func(schedd.Slot)) error
 	Analyse(ctx context.Context, id schedd.Identity, jobID string, machines []string) (schedd.Analysis, error)
 }
@@ -30,11 +36,13 @@ const (
 	betweenPasses = time.Minute
 	idleFor       = time.Minute // before a job counts as waiting
 
-	maxRuns     = 1000             // asked about in one pass, at each schedd; those that wait for an answer longest come first
+	// asked about in one pass, at each schedd; those that wait for an answer longest come first
+	maxRuns     = 1000
 	maxMachines = 200              // that an analysis looks at
 	analysisAge = 10 * time.Minute // before a kind of jobs is analysed again
-	goodNewsAge = 5 * time.Minute  // before a Verdict is replaced that is good, too, but has other numbers: each is a write of a status
-	inVainAge   = 5 * time.Minute  // how long a job that is started in vain may be seen running at each look
+	// before a Verdict is replaced that is good, too, but has other numbers: each is a write of a status
+	goodNewsAge = 5 * time.Minute
+	inVainAge   = 5 * time.Minute // how long a job that is started in vain may be seen running at each look
 )
 
 // Watch finds out why jobs wait. Set its fields before its first use.

@@ -58,7 +58,11 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
 	if err == nil {
-		err = submit.CheckDefaults(name, defaults, rules.AllowOptions, slices.Concat(rules.Attributes, spec.Attributes)...)
+		err = submit.CheckDefaults(
+			name,
+			defaults,
+			rules.AllowOptions,
+			slices.Concat(rules.Attributes, spec.Attributes)...)
 	}
 	if err != nil {
 		return invalid(name, fmt.Errorf("defaults: %s", strings.ReplaceAll(err.Error(), "spec.", "defaults.")))
@@ -103,7 +107,11 @@ func (p Pool) Defaults() (submit.Defaults, error) {
 		}
 	}
 	if a := p.Spec.Adjust; a != nil {
-		d.Adjust = submit.Adjust{CPUs: percent(a.CPUsPercent), Memory: percent(a.MemoryPercent), Disk: percent(a.DiskPercent)}
+		d.Adjust = submit.Adjust{
+			CPUs:   percent(a.CPUsPercent),
+			Memory: percent(a.MemoryPercent),
+			Disk:   percent(a.DiskPercent),
+		}
 		if a.MemoryExtra != nil && a.MemoryExtra.Sign() > 0 {
 			d.Adjust.MemoryExtra = (a.MemoryExtra.Value() + 1<<20 - 1) >> 20
 		}

@@ -48,7 +48,10 @@ func find(job *v1alpha1.HTCJob, known Known) (*v1alpha1.HTCPool, error) {
 		if p == nil {
 			return nil, &Unusable{
 				ReasonMissing,
-				fmt.Sprintf("there is no HTCPool %s (spec.pool.name): kubectl get htcpools lists those that there are", name),
+				fmt.Sprintf(
+					"there is no HTCPool %s (spec.pool.name): kubectl get htcpools lists those that there are",
+					name,
+				),
 			}
 		}
 		may, err := usable(p, job.Namespace, known)
@@ -101,7 +104,8 @@ func OldestDefault(pools []*v1alpha1.HTCPool) *v1alpha1.HTCPool {
 	var oldest *v1alpha1.HTCPool
 	for _, p := range pools {
 		if p.Spec.Default &&
-			(oldest == nil || cmp.Or(p.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(p.Name, oldest.Name)) < 0) {
+			(oldest == nil || cmp.Or(p.CreationTimestamp.Compare(oldest.CreationTimestamp.Time),
+				cmp.Compare(p.Name, oldest.Name)) < 0) {
 			oldest = p
 		}
 	}

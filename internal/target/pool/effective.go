@@ -36,7 +36,8 @@ func (p Pool) Effective(asked submit.Requests) *v1alpha1.Effective {
 	for _, d := range []struct {
 		to      **int64
 		seconds int64
-	}{{&e.HeldDeadlineSeconds, asked.HeldDeadline}, {&e.IdleDeadlineSeconds, asked.IdleDeadline}, {&e.RunDeadlineSeconds, asked.RunDeadline}} {
+	}{{&e.HeldDeadlineSeconds, asked.HeldDeadline}, {&e.IdleDeadlineSeconds, asked.IdleDeadline},
+		{&e.RunDeadlineSeconds, asked.RunDeadline}} {
 		if d.seconds > 0 {
 			*d.to = new(d.seconds)
 		}
@@ -54,7 +55,9 @@ func Write(e *v1alpha1.Effective) string {
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
-		panic(fmt.Sprintf("what holds for an attempt cannot be written as JSON: %v", err)) // no value of the type can do that
+		panic(
+			fmt.Sprintf("what holds for an attempt cannot be written as JSON: %v", err),
+		) // no value of the type can do that
 	}
 	return string(text)
 }

@@ -17,7 +17,8 @@ func Keep(own *int32, keep *v1alpha1.PoolKeep, phase v1alpha1.Phase) *int32 {
 	ttl := own
 	if ttl == nil {
 		ttl = seconds(map[v1alpha1.Phase]*v1alpha1.PoolDuration{
-			v1alpha1.PhaseSucceeded: keep.Succeeded, v1alpha1.PhaseFailed: keep.Failed, v1alpha1.PhaseRemoved: keep.Removed,
+			v1alpha1.PhaseSucceeded: keep.Succeeded, v1alpha1.PhaseFailed: keep.Failed,
+			v1alpha1.PhaseRemoved: keep.Removed,
 		}[phase])
 	}
 	most := seconds(keep.Most)

@@ -55,7 +55,10 @@ func (p Pool) Target(job *v1alpha1.HTCJob, policy backend.Policy) (backend.Targe
 	if job.Spec.Pool != nil {
 		wish = *job.Spec.Pool
 	}
-	t := backend.Target{Account: p.Account(job), Endpoint: schedd.Endpoint{Collector: wish.Collector, Schedd: wish.Schedd}}
+	t := backend.Target{
+		Account:  p.Account(job),
+		Endpoint: schedd.Endpoint{Collector: wish.Collector, Schedd: wish.Schedd},
+	}
 	if own := p.Spec.Account; own != nil && wish.SecretName != "" {
 		if own.From == v1alpha1.AccountCommon {
 			return t, condor.Refusal(

@@ -58,7 +58,9 @@ func job(namespace, pool string) *v1alpha1.HTCJob {
 
 func TestThePoolOfAnHTCJob(t *testing.T) {
 	grid := &metav1.LabelSelector{MatchLabels: map[string]string{"grid": "true"}}
-	broken := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "grid", Operator: "Like"}}}
+	broken := &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "grid", Operator: "Like"}},
+	}
 	known := cluster{
 		made("plain", 0, v1alpha1.HTCPoolSpec{}), made("grid", 0, v1alpha1.HTCPoolSpec{NamespaceSelector: grid}),
 		made("broken", 0, v1alpha1.HTCPoolSpec{NamespaceSelector: broken}),
@@ -108,10 +110,14 @@ func TestOneOfAThousandPoolsIsFound(t *testing.T) {
 
 func TestASnapshotHoldsWhatAnAttemptIsMadeWith(t *testing.T) {
 	spec := v1alpha1.HTCPoolSpec{
-		Default: true, Schedd: "one@lab", State: v1alpha1.PoolDraining, Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(3))},
+		Default: true,
+		Schedd:  "one@lab",
+		State:   v1alpha1.PoolDraining,
+		Limits:  &v1alpha1.PoolLimits{MaxOpen: new(int32(3))},
 		Defaults: &v1alpha1.PoolDefaults{
 			HTCOpts: strings.Repeat("# long\n", 9000),
-		}, Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h"))},
+		},
+		Keep: &v1alpha1.PoolKeep{Most: new(v1alpha1.PoolDuration("1h"))},
 	}
 	before := of(made("grid", 0, spec))
 	hash, text := before.Snapshot()

@@ -59,8 +59,14 @@ type Watcher struct {
 // NewWatcher watches Secrets of these names; nothing else is read.
 func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 	watch := func(namespace, name string) cache.SharedIndexInformer {
-		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
-			informers.WithTweakListOptions(func(list *metav1.ListOptions) { list.FieldSelector = ofName(name).FieldSelector }))
+		factory := informers.NewSharedInformerFactoryWithOptions(
+			client,
+			0,
+			informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(
+				func(list *metav1.ListOptions) { list.FieldSelector = ofName(name).FieldSelector },
+			),
+		)
 		return factory.Core().V1().Secrets().Informer()
 	}
 	w := &Watcher{

@@ -1,5 +1,5 @@
-// Command cost runs go test -json, one test after the other, and prints what each took, as it ends and in a table: seconds, seconds of CPU, and
-// how many processes ended meanwhile, with the programs that were started most often.
+// Command cost runs go test -json, one test after the other, and prints what each took, as it ends and in a table:
+// seconds, seconds of CPU, and how many processes ended meanwhile, with the programs that were started most often.
 //
 //	cost go test -json -p 1 -parallel 1 ./e2e
 //

@@ -24,7 +24,15 @@ type row struct {
 
 // String is the row with tabs between its columns.
 func (r row) String() string {
-	return fmt.Sprintf("%.1f\t%.1f\t%d\t  %s %s: %s", r.seconds, float64(r.used.cpu)/100, r.used.count(), r.result, r.name, r.used.programs())
+	return fmt.Sprintf(
+		"%.1f\t%.1f\t%d\t  %s %s: %s",
+		r.seconds,
+		float64(r.used.cpu)/100,
+		r.used.count(),
+		r.result,
+		r.name,
+		r.used.programs(),
+	)
 }
 
 // table collects the rows of tests that run one after the other.

@@ -49,7 +49,15 @@ func demoWorkflow(ctx context.Context, l *lab.Lab) error {
 	if s.Phase != "Succeeded" || s.Nodes.Done != s.Nodes.Total {
 		return errors.New("the example did not end as it should: every node has succeeded")
 	}
-	if _, err := l.Run(ctx, "kubectl", "wait", "--for=condition=OutputFetched", "-f", manifest, "--timeout=2m"); err != nil {
+	if _, err := l.Run(
+		ctx,
+		"kubectl",
+		"wait",
+		"--for=condition=OutputFetched",
+		"-f",
+		manifest,
+		"--timeout=2m",
+	); err != nil {
 		return err
 	}
 	plotted, err := l.Run(ctx, "htcd", "logs", "scan", "--step=plot")
@@ -101,7 +109,13 @@ func (s workflowStatus) String() string {
 		line += fmt.Sprintf(", %d failed, %d futile", s.Nodes.Failed, s.Nodes.Futile)
 	}
 	for i, step := range s.Steps {
-		line += fmt.Sprintf("%s%s %d/%d", map[bool]string{true: " (", false: ", "}[i == 0], step.Name, step.Done, step.Total)
+		line += fmt.Sprintf(
+			"%s%s %d/%d",
+			map[bool]string{true: " (", false: ", "}[i == 0],
+			step.Name,
+			step.Done,
+			step.Total,
+		)
 	}
 	if len(s.Steps) > 0 {
 		line += ")"

@@ -15,7 +15,10 @@ import (
 func (b build) buildImage(ctx context.Context, c *cache.Cache) (changed bool, err error) {
 	archive := parts.OperatorArchive(b.lab)
 	before, _ := os.ReadFile(archive)
-	if err := c.BuildOperator(ctx, cache.Operator{Clone: b.clone, Version: "dev", Revision: "lab", Created: "lab", Archive: archive}); err != nil {
+	if err := c.BuildOperator(
+		ctx,
+		cache.Operator{Clone: b.clone, Version: "dev", Revision: "lab", Created: "lab", Archive: archive},
+	); err != nil {
 		return false, err
 	}
 	after, err := os.ReadFile(archive)

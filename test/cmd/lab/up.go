@@ -89,7 +89,8 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	case errors.Is(err, lab.ErrNotRunning):
 	case err != nil:
 		return err
-	case id.Fingerprint != fingerprint || id.Clone != *clone || id.Node != b.node || id.Condor != condor || b.node && changed:
+	case id.Fingerprint != fingerprint || id.Clone != *clone || id.Node != b.node || id.Condor != condor ||
+		b.node && changed:
 		p.printf("the lab itself has changed: ending the running one")
 		if err := end(ctx, l, p); err != nil {
 			return err
@@ -204,7 +205,10 @@ func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (c
 	if plan.Node.Kubernetes, err = c.KubernetesNode(ctx, kubernetes); err != nil {
 		return false, err
 	}
-	if plan.Node.Containerd, err = c.Containerd(ctx, filepath.Join(b.clone, "test", "parts", "containerd")); err != nil {
+	if plan.Node.Containerd, err = c.Containerd(
+		ctx,
+		filepath.Join(b.clone, "test", "parts", "containerd"),
+	); err != nil {
 		return false, err
 	}
 	plan.Node.Helm, err = c.Helm(ctx, filepath.Join(b.clone, "test", "parts", "helm"))

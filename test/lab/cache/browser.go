@@ -27,7 +27,16 @@ func (c *Cache) Browser(ctx context.Context) (string, error) {
 			if err != nil {
 				return err
 			}
-			cmd := exec.Command("/bin/sh", "-c", debianScript+browserScript, "browser", dir, browserSuite, mirror, debianKeyring)
+			cmd := exec.Command(
+				"/bin/sh",
+				"-c",
+				debianScript+browserScript,
+				"browser",
+				dir,
+				browserSuite,
+				mirror,
+				debianKeyring,
+			)
 			return c.run(ctx, namespaced(cmd), "chromium")
 		},
 	)

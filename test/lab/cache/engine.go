@@ -30,8 +30,21 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 	// Its own images: those of the machine's podman are neither used nor touched.
 	return &engine{
 		cache: c,
-		podman: []string{"podman", "--root", filepath.Join(c.Dir, "containers"), "--runroot", "/run/htcd",
-			"--tmpdir", "/run/htcd/tmp", "--storage-driver", "overlay", "--cgroup-manager", "cgroupfs", "--events-backend", "none"},
+		podman: []string{
+			"podman",
+			"--root",
+			filepath.Join(c.Dir, "containers"),
+			"--runroot",
+			"/run/htcd",
+			"--tmpdir",
+			"/run/htcd/tmp",
+			"--storage-driver",
+			"overlay",
+			"--cgroup-manager",
+			"cgroupfs",
+			"--events-backend",
+			"none",
+		},
 	}, nil
 }
 

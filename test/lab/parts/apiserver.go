@@ -49,16 +49,24 @@ func APIServer(w World) (*Process, error) {
 	healthy := httpReady(server(w)+"/readyz", admin)
 	return &Process{
 		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
-		Args: append([]string{root.KubernetesDir + "/kube-apiserver",
+		Args: append([]string{
+			root.KubernetesDir + "/kube-apiserver",
 			fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", w.Ports.EtcdClient),
 			fmt.Sprintf("--secure-port=%d", w.Ports.APIServer),
 			"--cert-dir=" + filepath.Join(dir, "certs"),
 			"--service-account-issuer=https://kubernetes.default.svc",
-			"--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
+			"--service-account-key-file=" + key,
+			"--service-account-signing-key-file=" + key,
 			"--service-cluster-ip-range=10.96.0.0/16",
-			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
-			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
-			"--shutdown-delay-duration=0", "--v=1"}, append(proxy, reached(w)...)...),
+			"--authorization-mode=RBAC",
+			"--token-auth-file=" + tokens,
+			"--audit-policy-file=" + audit,
+			"--audit-log-path=" + w.Lab.Log("audit"),
+			"--audit-log-maxsize=100",
+			"--audit-log-maxbackup=1",
+			"--shutdown-delay-duration=0",
+			"--v=1",
+		}, append(proxy, reached(w)...)...),
 		Ready: func(ctx context.Context) error {
 			if err := healthy(ctx); err != nil {
 				return err
@@ -130,9 +138,15 @@ func ControllerManager(w World) *Process {
 		"--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt"),
 	}
 	p := &Process{
-		Name: "controller-manager", Log: w.Lab.Log("controller-manager"), Port: w.Ports.ControllerManager, Grace: 3 * time.Second,
+		Name:  "controller-manager",
+		Log:   w.Lab.Log("controller-manager"),
+		Port:  w.Ports.ControllerManager,
+		Grace: 3 * time.Second,
 		Args: append(
-			[]string{root.KubernetesDir + "/kube-controllers", fmt.Sprintf("--listen=127.0.0.1:%d", w.Ports.ControllerManager)},
+			[]string{
+				root.KubernetesDir + "/kube-controllers",
+				fmt.Sprintf("--listen=127.0.0.1:%d", w.Ports.ControllerManager),
+			},
 			common...),
 		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
 	}

@@ -46,7 +46,9 @@ func ctr(ctx context.Context, args ...string) (string, error) {
 		ctx,
 		nil,
 		"",
-		append([]string{root.ContainerdDir + "/ctr", "--address", containerdSocket, "--namespace", "k8s.io"}, args...)...)
+		append(
+			[]string{root.ContainerdDir + "/ctr", "--address", containerdSocket, "--namespace", "k8s.io"},
+			args...)...)
 }
 
 // Adjusting a container's score below that of the whole machine's other processes takes a right that a lab may not

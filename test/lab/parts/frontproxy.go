@@ -32,19 +32,30 @@ func frontProxy(dir string) (flags []string, err error) {
 		return nil, err
 	}
 	client := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: FrontProxyName}, KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(
+			2,
+		),
+		Subject:  pkix.Name{CommonName: FrontProxyName},
+		KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{
 			x509.ExtKeyUsageClientAuth,
-		}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+		},
+		NotBefore: authority.NotBefore,
+		NotAfter:  authority.NotAfter,
 	}
 	if _, err := certify(at("front-proxy-client"), client, authority, key); err != nil {
 		return nil, err
 	}
 	return []string{
-		"--requestheader-client-ca-file=" + at("front-proxy-ca.crt"), "--requestheader-allowed-names=" + FrontProxyName,
-		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-client-ca-file=" + at("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=" + FrontProxyName,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + at("front-proxy-client.crt"), "--proxy-client-key-file=" + at("front-proxy-client.key"),
+		"--proxy-client-cert-file=" + at(
+			"front-proxy-client.crt",
+		),
+		"--proxy-client-key-file=" + at("front-proxy-client.key"),
 	}, nil
 }
 
@@ -65,8 +76,16 @@ func certify(file string, template, issuer *x509.Certificate, by *ecdsa.PrivateK
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(file+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600); err != nil {
+	if err := os.WriteFile(
+		file+".key",
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		0o600,
+	); err != nil {
 		return nil, err
 	}
-	return key, os.WriteFile(file+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o644)
+	return key, os.WriteFile(
+		file+".crt",
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		0o644,
+	)
 }

@@ -69,11 +69,21 @@ func Install(ctx context.Context, w World) error {
 		return err
 	}
 	port := fmt.Sprintf(`{"spec":{"service":{"port":%d}}}`, w.Ports.Output)
-	if _, err := kubectl("", "patch", "apiservice", "v1alpha1.output.htc.cern.ch", "--type=merge", "-p", port); err != nil {
+	if _, err := kubectl(
+		"",
+		"patch",
+		"apiservice",
+		"v1alpha1.output.htc.cern.ch",
+		"--type=merge",
+		"-p",
+		port,
+	); err != nil {
 		return err
 	}
 	secret, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]string{"name": "kinit-secret", "namespace": "default"},
+		"apiVersion": "v1",
+		"kind":       "Secret",
+		"metadata":   map[string]string{"name": "kinit-secret", "namespace": "default"},
 		"stringData": map[string]string{"username": "robot", "password": Passwords["robot"]},
 	})
 	if err != nil {

@@ -52,9 +52,17 @@ func issuer(ctx context.Context, w World, dir string) error {
 	encode := base64.RawURLEncoding.EncodeToString
 	valid := time.Now().AddDate(10, 0, 0).Unix()
 	keys, err := json.Marshal(
-		map[string]any{"expires": valid, "next_update": valid, "jwks": map[string]any{"keys": []any{map[string]string{
-			"alg": "ES256", "crv": "P-256", "kty": "EC", "use": "sig", "kid": sciTokenKey, "x": encode(point[1:33]), "y": encode(point[33:]),
-		}}}},
+		map[string]any{"expires": valid, "next_update": valid, "jwks": map[string]any{"keys": []any{
+			map[string]string{
+				"alg": "ES256",
+				"crv": "P-256",
+				"kty": "EC",
+				"use": "sig",
+				"kid": sciTokenKey,
+				"x":   encode(point[1:33]),
+				"y":   encode(point[33:]),
+			},
+		}}},
 	)
 	if err != nil {
 		return err
@@ -103,8 +111,15 @@ func SciToken(l *lab.Lab, account string, claims map[string]any) (string, error)
 	}
 	now := time.Now().Unix()
 	all := map[string]any{
-		"iss": SciTokenIssuer, "sub": account + "@example.org", "aud": SciTokenAudience, "scope": "condor:/READ condor:/WRITE", "ver": "scitoken:2.0",
-		"iat": now, "nbf": now - 60, "exp": now + 3600, "jti": rand.Text(),
+		"iss":   SciTokenIssuer,
+		"sub":   account + "@example.org",
+		"aud":   SciTokenAudience,
+		"scope": "condor:/READ condor:/WRITE",
+		"ver":   "scitoken:2.0",
+		"iat":   now,
+		"nbf":   now - 60,
+		"exp":   now + 3600,
+		"jti":   rand.Text(),
 	}
 	maps.Copy(all, claims)
 	maps.DeleteFunc(all, func(_ string, claim any) bool { return claim == nil })

@@ -91,11 +91,23 @@ func Scheduler(w World) *Process {
 // Proxy routes the addresses of Services to their pods. The machine's limits on connections are left unchanged.
 func Proxy(w World) *Process {
 	return &Process{
-		Name: "proxy", Log: w.Lab.Log("proxy"), Port: 10256,
-		Args: []string{root.KubernetesNodeDir + "/kube-proxy", "--kubeconfig=" + w.Lab.Kubeconfig(), "--proxy-mode=iptables",
-			"--hostname-override=" + NodeName, "--cluster-cidr=" + root.PodNetwork, "--bind-address=" + w.Address,
-			"--healthz-bind-address=127.0.0.1:10256", "--metrics-bind-address=127.0.0.1:10249",
-			"--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0", "--conntrack-tcp-timeout-close-wait=0", "--v=1"},
+		Name: "proxy",
+		Log:  w.Lab.Log("proxy"),
+		Port: 10256,
+		Args: []string{
+			root.KubernetesNodeDir + "/kube-proxy",
+			"--kubeconfig=" + w.Lab.Kubeconfig(),
+			"--proxy-mode=iptables",
+			"--hostname-override=" + NodeName,
+			"--cluster-cidr=" + root.PodNetwork,
+			"--bind-address=" + w.Address,
+			"--healthz-bind-address=127.0.0.1:10256",
+			"--metrics-bind-address=127.0.0.1:10249",
+			"--conntrack-max-per-core=0",
+			"--conntrack-tcp-timeout-established=0",
+			"--conntrack-tcp-timeout-close-wait=0",
+			"--v=1",
+		},
 		Ready: httpReady("http://127.0.0.1:10256/livez", ""),
 		Grace: 3 * time.Second,
 	}

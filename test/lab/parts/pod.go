@@ -38,7 +38,17 @@ func InstallPod(ctx context.Context, w World) error {
 
 // PodReady waits until htcd works.
 func PodReady(ctx context.Context, w World) error {
-	if _, err := kubectl(ctx, w, "", "-n", PodNamespace, "rollout", "status", "deployment/htcd", "--timeout=90s"); err != nil {
+	if _, err := kubectl(
+		ctx,
+		w,
+		"",
+		"-n",
+		PodNamespace,
+		"rollout",
+		"status",
+		"deployment/htcd",
+		"--timeout=90s",
+	); err != nil {
 		told, _ := kubectl(ctx, w, "", "-n", PodNamespace, "describe", "pods")
 		logs, _ := kubectl(ctx, w, "", "-n", PodNamespace, "logs", "deployment/htcd", "--tail=15")
 		return fmt.Errorf("%w\n%s\n%s", err, told, logs)

@@ -32,9 +32,18 @@ func Prometheus(w World) (*Process, error) {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", w.Ports.Prometheus)
 	return &Process{
-		Name: "prometheus", Log: w.Lab.Log("prometheus"), Port: w.Ports.Prometheus, Spare: true, Account: "alice",
-		Args: []string{"/usr/bin/prometheus", "--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"),
-			"--web.listen-address=" + address, "--log.level=warn"},
+		Name:    "prometheus",
+		Log:     w.Lab.Log("prometheus"),
+		Port:    w.Ports.Prometheus,
+		Spare:   true,
+		Account: "alice",
+		Args: []string{
+			"/usr/bin/prometheus",
+			"--config.file=" + config,
+			"--storage.tsdb.path=" + filepath.Join(dir, "data"),
+			"--web.listen-address=" + address,
+			"--log.level=warn",
+		},
 		Ready: httpReady("http://"+address+"/-/ready", ""),
 		Grace: 10 * time.Second,
 	}, nil

@@ -22,7 +22,11 @@ type Schedd struct {
 
 // NewSchedd returns the schedd of condor.
 func NewSchedd(w World, condor *Process) *Schedd {
-	return &Schedd{condor: condor, down: w.Lab.Path("condor", "schedd-down"), log: w.Lab.Path("condor", "log", "SchedLog")}
+	return &Schedd{
+		condor: condor,
+		down:   w.Lab.Path("condor", "schedd-down"),
+		log:    w.Lab.Path("condor", "log", "SchedLog"),
+	}
 }
 
 // pid returns the schedd's own pid, 0 while there is none.

@@ -64,7 +64,11 @@ func Store(w World) (*Process, error) {
 	}
 	address := fmt.Sprintf("%s:%d", w.Address, w.Ports.Store)
 	config := storeFile(w, "nginx.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, storeConfig, dir, address, ReceiverCA(w), StoreToken), 0o644); err != nil {
+	if err := os.WriteFile(
+		config,
+		fmt.Appendf(nil, storeConfig, dir, address, ReceiverCA(w), StoreToken),
+		0o644,
+	); err != nil {
 		return nil, err
 	}
 	return &Process{

@@ -92,7 +92,13 @@ func enterNew(plan Plan) error {
 		return err
 	}
 	// As distributions mount it: an sshd that is not root cannot give a terminal to the group tty itself.
-	if err := mount("devpts", at("/dev/pts"), "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "gid=5,mode=620,ptmxmode=666"); err != nil {
+	if err := mount(
+		"devpts",
+		at("/dev/pts"),
+		"devpts",
+		unix.MS_NOSUID|unix.MS_NOEXEC,
+		"gid=5,mode=620,ptmxmode=666",
+	); err != nil {
 		return err
 	}
 	if err := mountFuse(at); err != nil {

@@ -131,7 +131,11 @@ func (l *List) Write(to io.Writer) error {
 	var components []cyclonedx.Component
 	for _, p := range append(append([]Part{}, l.Modules...), l.Packages...) {
 		components = append(components, cyclonedx.Component{
-			Type: cyclonedx.ComponentTypeLibrary, BOMRef: p.Name + "@" + p.Version, Name: p.Name, Version: p.Version, PackageURL: p.URL,
+			Type:       cyclonedx.ComponentTypeLibrary,
+			BOMRef:     p.Name + "@" + p.Version,
+			Name:       p.Name,
+			Version:    p.Version,
+			PackageURL: p.URL,
 		})
 	}
 	bom.Components = &components

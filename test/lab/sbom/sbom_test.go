@@ -17,7 +17,10 @@ func tree(t *testing.T, files map[string][]byte) *tar.Reader {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for name, text := range files {
-		require.NoError(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}))
+		require.NoError(
+			t,
+			w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg}),
+		)
 		_, err := w.Write(text)
 		require.NoError(t, err)
 	}

@@ -1,5 +1,5 @@
-// Package layers places the nodes of a graph in columns, each to the right of all that come before it, so that few edges
-// cross and none lies below a node. It is pure.
+// Package layers places the nodes of a graph in columns, each to the right of all that come before it, so that few
+// edges cross and none lies below a node. It is pure.
 //
 // An edge that passes a column has a place of its own there, and the edges of one parent share it:
 //

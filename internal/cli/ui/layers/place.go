@@ -305,13 +305,17 @@ func (g *graph) settle() {
 	}
 }
 
+// block is some items of a column that move together.
+type block struct {
+	first, n int
+	sum      float64 // of where each would be alone, as an offset of the first
+}
+
+func (b block) mean() float64 { return b.sum / float64(b.n) }
+
 // near moves the items of a column to the means of their neighbours, in their order and without overlap, so that the
 // squares of the distances are least: where several would be too near to each other, they move together.
 func (g *graph) near(column []int, y []float64, neighbours func(int) []int) {
-	type block struct {
-		first, n int
-		sum      float64
-	}
 	offset := make([]float64, len(column)) // of an item below the first one, all being as near as can be
 	var blocks []block
 	for k, i := range column {
@@ -319,7 +323,7 @@ func (g *graph) near(column []int, y []float64, neighbours func(int) []int) {
 			offset[k] = offset[k-1] + (g.items[column[k-1]].height+g.items[i].height)/2
 		}
 		blocks = append(blocks, block{k, 1, mean(neighbours(i), y, y[i]) - offset[k]})
-		for n := len(blocks) - 1; n > 0 && blocks[n-1].sum/float64(blocks[n-1].n) > blocks[n].sum/float64(blocks[n].n); n-- {
+		for n := len(blocks) - 1; n > 0 && blocks[n-1].mean() > blocks[n].mean(); n-- {
 			blocks[n-1].n += blocks[n].n
 			blocks[n-1].sum += blocks[n].sum
 			blocks = blocks[:n]
@@ -327,7 +331,7 @@ func (g *graph) near(column []int, y []float64, neighbours func(int) []int) {
 	}
 	for _, b := range blocks {
 		for k := b.first; k < b.first+b.n; k++ {
-			y[column[k]] = b.sum/float64(b.n) + offset[k]
+			y[column[k]] = b.mean() + offset[k]
 		}
 	}
 }

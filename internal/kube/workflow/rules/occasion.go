@@ -4,8 +4,9 @@ import "time"
 
 // Pace is how often a rule may act.
 type Pace struct {
-	Times   int           // at most; 0: any number of times
-	Backoff time.Duration // after which it acts again while its condition still holds; 0: only when that becomes true again
+	Times int // at most; 0: any number of times
+	// after which it acts again while its condition still holds; 0: only when that becomes true again
+	Backoff time.Duration
 }
 
 // LeastPause is how long a rule waits at least before it acts again: its effect takes some seconds to be seen.

@@ -133,7 +133,10 @@ func garbage(
 	kinds := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
 	go wait.Until(kinds.Reset, 30*time.Second, ctx.Done())
 	started := make(chan struct{})
-	shared := informerfactory.NewInformerFactory(factory, metadatainformer.NewSharedInformerFactory(objects, 12*time.Hour))
+	shared := informerfactory.NewInformerFactory(
+		factory,
+		metadatainformer.NewSharedInformerFactory(objects, 12*time.Hour),
+	)
 	collector, err := garbagecollector.NewGarbageCollector(ctx, client, objects, meta.ResettableRESTMapper(kinds),
 		garbagecollector.DefaultIgnoredResources(), shared, started)
 	if err != nil {
