@@ -132,7 +132,11 @@ func mark(tx *ledger.Tx, run ledger.Run, procs []int, as ledger.Fetched, end fun
 		if err != nil {
 			return err
 		}
-		p.Fetched, p.Stderr = as, end(proc)
+		p.Fetched = as
+		// HTCondor may have brought nothing of what a job that has failed told itself.
+		if text := end(proc); text != "" || p.Status != ledger.StatusFailed {
+			p.Stderr = text
+		}
 		if err := tx.UpdateProc(p); err != nil {
 			return err
 		}

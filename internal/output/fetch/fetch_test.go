@@ -116,6 +116,26 @@ func TestOutputThatLacksFilesIsKeptAfterMinutes(t *testing.T) {
 	require.Empty(t, w.pauses.m)
 }
 
+func TestWhatAFailedJobHasToldStaysWhereNothingOfItComes(t *testing.T) {
+	w := newWorld(t)
+	run := w.completed("one", 1)
+	change := func(do func(*ledger.Proc)) (p ledger.Proc) {
+		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) (err error) {
+			if p, err = tx.Proc(run.UID, run.Attempt, 0); err != nil {
+				return err
+			}
+			do(&p)
+			return tx.UpdateProc(p)
+		}))
+		return p
+	}
+	change(func(p *ledger.Proc) { p.Status, p.Stderr = ledger.StatusFailed, "why" })
+	w.fetch("one")
+	is := change(func(*ledger.Proc) {})
+	require.Equal(t, ledger.IsFetched, is.Fetched)
+	require.Equal(t, "why", is.Stderr)
+}
+
 func TestMissingFilesAreNamedBriefly(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	require.Equal(
