@@ -565,7 +565,7 @@ func (a *assembly) outputs() {
 			}
 		}
 		if !slices.ContainsFunc(a.spec.Outputs, func(o v1alpha1.Output) bool { return o.Path == file }) {
-			a.spec.Outputs = append(a.spec.Outputs, v1alpha1.Output{Path: file})
+			a.spec.Outputs = append(a.spec.Outputs, v1alpha1.Output{Path: file, URL: a.url(at, file)})
 		}
 	}
 	if len(a.spec.Outputs) > maxOutputs {

@@ -14,6 +14,9 @@ import (
 // remap says where a file of a job goes.
 type remap struct{ from, to string }
 
+// is reports whether a file of the job is meant.
+func (r remap) is(file string) bool { return r.from == file || r.from == path.Base(file) }
+
 // lands are the places on this machine of what a job leaves, as condor_submit would have them.
 type lands struct {
 	dir            string
@@ -59,12 +62,17 @@ func (p parts) files() []remap {
 	var all []remap
 	if !p.named {
 		for _, r := range p.lands.remaps {
-			all = append(all, remap{r.from, p.lands.in(r.to)})
+			if !urlRE.MatchString(r.to) {
+				all = append(all, remap{r.from, p.lands.in(r.to)})
+			}
 		}
 		return all
 	}
 	for _, file := range p.outputs {
 		to := p.lands.remapped(file)
+		if urlRE.MatchString(to) {
+			continue
+		}
 		if to == "" && strings.Contains(file, "/") {
 			to = path.Base(file) // HTCondor brings no directories back above what is named
 		}
@@ -78,7 +86,7 @@ func (p parts) files() []remap {
 // remapped is where a file of a job goes; empty: under its own name.
 func (l lands) remapped(file string) string {
 	for _, r := range l.remaps {
-		if r.from == file || r.from == path.Base(file) {
+		if r.is(file) {
 			return r.to
 		}
 	}
@@ -183,15 +191,17 @@ func stream(v *view, value string, by *submitfile.Statement) {
 }
 
 func remaps(v *view, value string, by *submitfile.Statement) {
+	field := ""
 	for _, r := range remapsOf(value) {
 		switch {
 		case urlRE.MatchString(r.to):
-			v.say(by, Cannot, "outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)", "")
-			return
+			v.writes(by, r)
 		case !local(r.to):
 			v.say(by, Taken, "htcd get-output DIR has "+r.from+" in the directory of its job", "", "")
 			return
+		default:
+			field = "spec.landing"
 		}
 	}
-	v.say(by, Taken, "", "", "spec.landing")
+	v.say(by, Taken, "", "", field)
 }
