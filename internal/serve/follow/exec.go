@@ -204,6 +204,9 @@ func (s *Shells) forward(
 // runIn runs a command until it ends or the user has gone.
 func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams aggregate.Streams) error {
 	session, err := client.NewSession()
+	if err != nil && !errors.As(err, new(*ssh.OpenChannelError)) {
+		err = io.EOF // the library has various words for a connection that has ended
+	}
 	if err != nil {
 		return gone(ctx, err)
 	}
@@ -216,17 +219,11 @@ func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams
 		case size = <-streams.Sizes:
 		default:
 		}
-		if err := session.RequestPty(
-			terminal,
-			int(size.Height),
-			int(size.Width),
-			ssh.TerminalModes{},
-		); errors.Is(
-			err,
-			io.EOF,
-		) {
+		err := session.RequestPty(terminal, int(size.Height), int(size.Width), ssh.TerminalModes{})
+		if errors.Is(err, io.EOF) {
 			return gone(ctx, err)
-		} else if err != nil {
+		}
+		if err != nil {
 			return fmt.Errorf(
 				"HTCondor's sshd on the job's node gives no terminal (its /dev/pts must be mounted with gid=5, and sshd says more there): %w",
 				err,
