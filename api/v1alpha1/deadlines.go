@@ -14,9 +14,8 @@ type Deadlines struct {
 	// +kubebuilder:validation:Maximum=315360000
 	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
 
-	// RunDeadlineSeconds is how long a job may run before it is removed and has failed, reason RunDeadlineExceeded. It
-	// counts from the start of its execution, anew each time that HTCondor starts it, and without the transfer of
-	// files.
+	// RunDeadlineSeconds is how long a job may run before it is removed and has failed, reason RunDeadlineExceeded. The
+	// time starts again each time that HTCondor starts the job, and does not include the transfer of files.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=315360000

@@ -204,17 +204,7 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!string(self.maxMemory).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.maxMemory)) && quantity(string(self.maxMemory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
-	// Checkpoint lets a job go on where it was when it is moved to another machine.
-	// +optional
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-
-	// Nodes is on how many machines the job runs at once, as one job of HTCondor's parallel universe: the script is
-	// started on each of them, and mpirun reaches all. It is for a single job, and needs machines with a dedicated
-	// scheduler.
-	// +optional
-	// +kubebuilder:validation:Minimum=2
-	// +kubebuilder:validation:Maximum=256
-	Nodes *int32 `json:"nodes,omitempty"`
+	Execution `json:",inline"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
 	// that were sent are removed. Set back to false, those that have not

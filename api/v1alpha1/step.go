@@ -283,16 +283,7 @@ type StepJob struct {
 	// +kubebuilder:validation:XValidation:rule="(type(self.maxMemory) == int ? self.maxMemory >= 1048576 : !['B', 'b', 'g', 't', 'K'].exists(unit, self.maxMemory.endsWith(unit)))",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
-	// Checkpoint lets a job go on where it was when it is moved to another machine.
-	// +optional
-	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-
-	// Nodes is on how many machines each job runs at once, as one job of HTCondor's parallel universe: the script is
-	// started on each of them, and mpirun reaches all. It needs machines with a dedicated scheduler.
-	// +optional
-	// +kubebuilder:validation:Minimum=2
-	// +kubebuilder:validation:Maximum=256
-	Nodes *int32 `json:"nodes,omitempty"`
+	Execution `json:",inline"`
 
 	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed
 	// when its time is over, reason Interactive. It has succeeded when somebody has ended the wait before, as by htcd

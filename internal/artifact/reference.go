@@ -36,9 +36,7 @@ func (r Registries) CheckTarget(text string) error {
 	if err := r.CheckReference(text); err != nil {
 		return err
 	}
-	if ref, err := parseReference(
-		text,
-	); err != nil || strings.Contains(text, "@") ||
+	if ref, err := parseReference(text); err != nil || strings.Contains(text, "@") ||
 		ref.ValidateReferenceAsTag() != nil {
 		return fmt.Errorf("%.100q: expected a tag at its end, such as :v3, and no digest", text)
 	}

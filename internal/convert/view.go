@@ -346,9 +346,7 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return []wanted{{source: source, target: path.Base(strings.SplitN(source, "?", 2)[0])}}
 	}
 	target := path.Base(source)
-	if clean := path.Clean(
-		source,
-	); relative && !path.IsAbs(clean) && clean != ".." &&
+	if clean := path.Clean(source); relative && !path.IsAbs(clean) && clean != ".." &&
 		!strings.HasPrefix(clean, "../") {
 		target = clean
 	} else {

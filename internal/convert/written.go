@@ -14,9 +14,9 @@ const (
 	clusterInURL = "{name}-{attempt}"
 )
 
-// outputURL matches what the API takes, with the macros' marks.
+// outputURL matches what the API takes.
 var outputURL = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*` +
-	`(/([A-Za-z0-9._~%+@:!*` + markOpen + markClose + `-]|\{\{cluster\}\})*)+$`)
+	`(/([A-Za-z0-9._~%+@:!*-]|` + regexp.QuoteMeta(clusterPlace) + `)*)+$`)
 
 func isOutputURL(to string) bool {
 	return outputURL.MatchString(to) && !strings.Contains(to, "/..") && !strings.HasSuffix(to, "/")

@@ -18,8 +18,8 @@ import (
 // Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So
 // HTCondor itself is asked
 //
-//   - about every run of which the mirror does not show all jobs, or says that their files have never arrived or that
-//     an ended one goes on: that a job is gone, to be sent again or not over is nobody else's word,
+//   - about every run whose jobs the mirror does not show in full, or for which it says that files have never arrived
+//     or that an ended job goes on: only HTCondor can say that a job is gone, must be sent again, or is not over,
 //   - about everything every HeldEvery, which also tells whether the mirror is right,
 //   - whenever the mirror must not be used, or does not answer.
 type Mirror interface {

@@ -56,11 +56,7 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 			}
 			unlisted = at
 			// The next fetch has the list again: only it shows whether something is missing.
-			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(
-				dir,
-			) + ", undefined, " + classad.Quote(
-				list,
-			) + ")"
+			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(dir) + ", undefined, " + classad.Quote(list) + ")"
 		}
 		if _, err := c.edit(ctx, id, procs.Constraint(), edit...); err != nil {
 			return err

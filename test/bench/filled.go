@@ -81,9 +81,7 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 		err := book.Write(ctx, func(tx *ledger.Tx) error {
 			for i, job := range page {
 				run := ledger.Run{
-					UID: string(
-						job.UID,
-					),
+					UID:        string(job.UID),
 					Attempt:    1,
 					Namespace:  job.Namespace,
 					Name:       job.Name,

@@ -30,13 +30,8 @@ func TestLimitsHold(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	mostOpen, mostNew := min(
-		50,
-		*trials/4,
-	), min(
-		30,
-		*trials/6,
-	) // the latter per minute; few HTCJobs must reach them, too
+	// The latter per minute; few HTCJobs must reach them, too.
+	mostOpen, mostNew := min(50, *trials/4), min(30, *trials/6)
 	random := rand.New(rand.NewPCG(*seed, 0))
 	began := time.Now()
 	p := newPlayer(t, began)

@@ -134,9 +134,7 @@ func NewPlan(seed uint64, trials int, feed bool) Plan {
 			draw,
 			3*time.Second,
 			15*time.Second,
-		), 512<<draw.IntN(
-			6,
-		)
+		), 512<<draw.IntN(6)
 	})
 	p.lane(6, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = foreignLane, doBigAd, between(draw, 8*time.Second, 20*time.Second)

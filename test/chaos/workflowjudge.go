@@ -204,9 +204,7 @@ func (t *workflowTrialOf) compare(w v1alpha1.HTCWorkflow) {
 			func(is v1alpha1.StepStatus) bool { return is.Name == s.Name },
 		); i < 0 {
 			t.find(Wrong, "status.steps lacks %s", s.Name)
-		} else if is := tallyOf(
-			w.Status.Steps[i].NodeCounts,
-		); is != step {
+		} else if is := tallyOf(w.Status.Steps[i].NodeCounts); is != step {
 			t.find(Wrong, "status.steps says of %s %+v instead of %+v", s.Name, is, step)
 		}
 		all = tally{all.Total + step.Total, all.Done + step.Done, all.Failed + step.Failed, all.Futile + step.Futile}

@@ -49,9 +49,7 @@ func readAds(b *trial.Bench, text string) ads {
 	require.NoError(b.T, classad.ReadJSON(strings.NewReader(text), func(a classad.Ad) error {
 		values := map[string]string{}
 		for _, at := range a {
-			if name := strings.ToLower(
-				at.Name,
-			); !slices.Contains(unwritten, name) &&
+			if name := strings.ToLower(at.Name); !slices.Contains(unwritten, name) &&
 				!strings.HasPrefix(name, "autocluster") {
 				values[name] = sameSpelling(at.Value.String())
 			}

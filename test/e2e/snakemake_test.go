@@ -164,13 +164,8 @@ rule slow:
 	require.Equal(t, "written\n", s.file("logs/bad"))
 	require.NoFileExists(t, filepath.Join(s.dir, "flow", "bad"))
 
-	_, err = s.Lab.RunAs(
-		t.Context(),
-		"root",
-		"kill",
-		"-INT",
-		strings.TrimSpace(s.file("pid")),
-	) // it alone, as apptainer passes signals on
+	// It alone, as apptainer passes signals on.
+	_, err = s.Lab.RunAs(t.Context(), "root", "kill", "-INT", strings.TrimSpace(s.file("pid")))
 	require.NoError(t, err)
 	require.Error(t, running.Wait())
 	s.Eventually(func() bool { return len(s.jobs("slow")) == 0 }, says)

@@ -173,9 +173,7 @@ func remote(b *trial.Bench) map[string]any {
 		"kind":            "Config",
 		"current-context": "worker",
 		"clusters": []any{map[string]any{"name": "worker", "cluster": map[string]any{
-			"server": trial.Config(
-				b.T,
-			).Host,
+			"server":                     trial.Config(b.T).Host,
 			"certificate-authority-data": base64.StdEncoding.EncodeToString(authority),
 		}}},
 		"users": []any{map[string]any{"name": "worker", "user": map[string]any{"token": strings.TrimSpace(token)}}},

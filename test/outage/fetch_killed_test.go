@@ -46,9 +46,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 		t,
 		strconv.Itoa(procs),
 		o.SQL(
-			"SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(
-				job.UID,
-			)+"')",
+			"SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')",
 		),
 	)
 	o.gone()

@@ -63,9 +63,8 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 		names = append(names, name)
 		o.Create(name, "exit 0\n", trial.Queue(int32(i%2+1)))
 		go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it may be killed before it is ready
-		time.Sleep(
-			time.Duration(min(5+i/3, 12)) * time.Second,
-		) // a slow machine needs more, but the Lease must not run out
+		// A slow machine needs more, but the Lease must not run out.
+		time.Sleep(time.Duration(min(5+i/3, 12)) * time.Second)
 	}
 	o.killHtcd()
 	require.Equal(t, before, lease(), "each took the Lease as its own, before it had run out")

@@ -102,10 +102,8 @@ func (b *bench) pathWithout(program string) string {
 		require.NoError(b.t, err)
 		for _, e := range entries {
 			if e.Name() != program {
-				_ = os.Symlink(
-					filepath.Join(place, e.Name()),
-					filepath.Join(dir, e.Name()),
-				) // the first directory takes precedence
+				// The first directory takes precedence.
+				_ = os.Symlink(filepath.Join(place, e.Name()), filepath.Join(dir, e.Name()))
 			}
 		}
 	}

@@ -43,9 +43,8 @@ func Relay() *cobra.Command {
 				case "UserKnownHostsFile":
 					relay.KnownHosts, err = text(value)
 				case "ProxyCommand":
-					proxy = strings.Fields(
-						strings.NewReplacer(`"`, "", `'`, "").Replace(value),
-					) // there is no blank in its words
+					// There is no blank in its words.
+					proxy = strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(value))
 				}
 				if err != nil {
 					return err

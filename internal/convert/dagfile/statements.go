@@ -109,9 +109,7 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 		if run.Words = strings.FieldsFunc(
 			w.rest,
 			func(r rune) bool { return strings.ContainsRune(blanks, r) },
-		); len(
-			run.Words,
-		) == 0 {
+		); len(run.Words) == 0 {
 			return w.errorf("the script is missing")
 		}
 		allowed, w.rest = "", ""

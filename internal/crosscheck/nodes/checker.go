@@ -53,7 +53,7 @@ type Checker struct {
 
 	mu       sync.Mutex
 	compared map[backend.Target]map[key]bool // DAGs, up to the gate's mark, all ads of whose nodes could be read
-	// when an ended DAG was first compared and had nodes of which no job was ever seen
+	// when an ended DAG was first compared and some of its nodes never had a job, as far as anybody has seen
 	missed map[key]time.Time
 }
 

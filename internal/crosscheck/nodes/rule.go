@@ -11,8 +11,8 @@ import (
 
 // The rules by which a node's row changes are those of crosscheck.Observation.Apply, and before them:
 //
-//  1. A node of which HTCondor shows two jobs follows the later one. That happens only if DAGMan was killed between
-//     sending a job and noting it: it then knows the later one.
+//  1. If HTCondor shows two jobs of a node, the node follows the later one. That happens only if DAGMan was killed
+//     between sending a job and noting it: it then knows the later one.
 //  2. The cluster that a callback names holds until HTCondor shows one.
 //
 // and after them:

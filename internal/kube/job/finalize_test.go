@@ -310,13 +310,8 @@ func TestADeletionAsksNoMoreThanItMust(t *testing.T) {
 				c.happens(w)
 			}
 			w.clock = w.clock.Add(time.Second)
-			asked, told, removed := w.schedd.Calls(
-				scheddtest.Queue,
-			), w.schedd.Calls(
-				scheddtest.Daemon,
-			), w.schedd.Calls(
-				scheddtest.Remove,
-			)
+			asked, told, removed := w.schedd.Calls(scheddtest.Queue), w.schedd.Calls(scheddtest.Daemon),
+				w.schedd.Calls(scheddtest.Remove)
 			w.deleteNow("one")
 			c.leaves(w)
 			for range 3 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,7 +13,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -85,21 +83,14 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	return run, lifecycle.Ends(run, status)
 }
 
-// opens reports whether HTCondor has jobs of an intent that have not ended. That it has none, two answers must say.
+// opens reports whether HTCondor has jobs of an intent that have not ended.
 func (c *Controller) opens(ctx context.Context, job *v1alpha1.HTCJob, intent ledger.Run) (bool, error) {
 	places, asked := []backend.Target{backend.TargetOf(intent)}, c.Now()
 	all, err := c.sender.SearchAll(ctx, places, site.Tag(job, intent.Attempt).Constraint(), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempt %d: %w", intent.Attempt, err)
 	}
-	switch f := all[0].Found; {
-	case slices.ContainsFunc(f.Queued, func(j condor.Job) bool { return !j.Done() }):
-		c.Absences.Clear(intent.UID)
-		return true, nil
-	case len(f.Queued)+len(f.Left) > 0:
-		return false, nil
-	}
-	return false, c.sender.Missing(ctx, places, intent, asked)
+	return c.sender.Opens(ctx, places, intent, all[0].Found, asked)
 }
 
 // restore records again, from the status, a run that the ledger has lost. A status that somebody has edited may tell of

@@ -128,12 +128,8 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
-		set(
-			v.Blocker.Condition,
-			metav1.ConditionFalse,
-			v.Blocker.Reason,
-			v.Blocker.Message,
-		) // it says what the user can do
+		// It says what the user can do.
+		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	}
 	far := status.Message // how far it was is still said
 	if !kept {
@@ -172,13 +168,8 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
 	switch {
 	case run.State == ledger.Intent:
-		status.Active, status.Succeeded, status.Failed = int32(
-			run.Procs,
-		), int32(
-			s.Counts.Succeeded,
-		), int32(
-			s.Counts.Failed,
-		)
+		status.Active, status.Succeeded, status.Failed =
+			int32(run.Procs), int32(s.Counts.Succeeded), int32(s.Counts.Failed)
 	case back && !suspended: // this attempt has ended; the next one is held back
 	case run.State == ledger.Refused:
 		status.Succeeded, status.Failed = int32(s.Counts.Succeeded), int32(run.Procs+s.Counts.Failed)
@@ -272,9 +263,7 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	// The previous run has ended, and the changed spec waits.
 	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) ||
 		v.Blocker.Reason == ReasonOutputAwaited),
-		v.blockedBy(
-			v1alpha1.ConditionInputsReady,
-		),
+		v.blockedBy(v1alpha1.ConditionInputsReady),
 		v.blockedBy(v1alpha1.ConditionSubmitted) && v.Decision.Action == Submit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():

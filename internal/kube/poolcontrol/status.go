@@ -34,9 +34,7 @@ const (
 func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 	n := v.load
 	s := v1alpha1.HTCPoolStatus{
-		Idle: int32(
-			n.Idle,
-		),
+		Idle:               int32(n.Idle),
 		Running:            int32(n.Running),
 		Held:               int32(n.Held),
 		Open:               int32(n.Open),

@@ -143,9 +143,8 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 		s.warnOfStrangers(strange)
 		left.Others, err = nil, nil
 	}
-	if accounts, all := backend.KnownAccounts(
-		there,
-	); all { // somebody else may keep a removed job with this tag in the queue
+	// Somebody else may keep a removed job with this tag in the queue.
+	if accounts, all := backend.KnownAccounts(there); all {
 		of, _ := left.Of(accounts)
 		left.Removed = of.Removed
 	}

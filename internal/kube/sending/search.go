@@ -111,6 +111,25 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag condor.Tag, f 
 	return found, nil
 }
 
+// Opens reports whether HTCondor has jobs of an intent that have not ended, by what was found of it when HTCondor was
+// asked. That there is nothing at all of it, two answers must say.
+func (s *Sender) Opens(
+	ctx context.Context,
+	places []backend.Target,
+	intent ledger.Run,
+	found Found,
+	asked time.Time,
+) (open bool, err error) {
+	open = slices.ContainsFunc(found.Queued, func(j condor.Job) bool { return !j.Done() })
+	if len(found.Queued)+len(found.Left) == 0 {
+		err = s.Missing(ctx, places, intent, asked)
+	}
+	if err == nil {
+		s.Absences.Clear(intent.UID)
+	}
+	return open, err
+}
+
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A
 // schedd that has another queue than when the attempt began may soon have that one again, with its jobs: then they get
 // the time that other missing jobs get. Both answers must be those of one process at each of the places where it may

@@ -383,8 +383,7 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements =
 		work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
-	job.Spec.Checkpoint, job.Spec.Nodes = work.Checkpoint, work.Nodes
-	job.Spec.Handling, job.Spec.Deadlines = work.Handling, work.Deadlines
+	job.Spec.Execution, job.Spec.Handling, job.Spec.Deadlines = work.Execution, work.Handling, work.Deadlines
 	job.Spec.Interactive, job.Spec.KeepOnFailure = w.Spec.Interactive || work.Interactive, work.KeepOnFailure
 	job.Spec.ActiveDeadlineSeconds = cmp.Or(work.ActiveDeadlineSeconds, w.Spec.ActiveDeadlineSeconds)
 	job.Spec.Inputs, job.Spec.Credentials = work.Inputs, work.Credentials

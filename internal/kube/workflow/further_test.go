@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// completing is a workflow of a step for all sequences and one in each of them, two of at most five of which must
-// succeed.
+// completing is a workflow that ends once two of its sequences have succeeded, of at most five. Its first and its last
+// step run once for all of them.
 func completing(change ...func(*v1alpha1.HTCWorkflow)) *v1alpha1.HTCWorkflow {
 	w := newWorkflow("w")
 	w.Spec.Sequences = &v1alpha1.Sequences{Count: new(int32(5)), Completions: new(int32(2))}

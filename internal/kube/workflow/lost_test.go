@@ -160,7 +160,7 @@ func TestAnEndThatHTCondorDoesNotDenyStandsThoughTheLedgerHasAnIntent(t *testing
 	w.wait()
 	asked := w.schedd.Calls(scheddtest.Queue)
 	w.later(time.Minute)
-	require.Equal(t, asked, w.schedd.Calls(scheddtest.Queue), "it is not asked for ever")
+	require.Equal(t, asked, w.schedd.Calls(scheddtest.Queue), "it is not asked any more")
 	require.Equal(t, told.Phase, w.flow("flow").Status.Phase)
 	require.Equal(t, told.JobID, w.flow("flow").Status.JobID)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))

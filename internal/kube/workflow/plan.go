@@ -49,11 +49,9 @@ func Plan(s Situation) Decision {
 	// Whether there is a later DAG, which the status may tell of, and which nodes it has follows from how these ended.
 	case s.lost() && dag != nil && dag.Run.State == ledger.Submitted && !dag.settled():
 		return Decision{Action: Settle}
-	// A status that somebody has edited may tell of an end while a DAG is open: HTCondor knows.
-	case s.lost() && dag != nil && dag.Run.State == ledger.Intent && !s.Sought:
-		return Decision{Action: Recover}
-	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
-	case s.lost() && s.toldItsEnd():
+	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost. A
+	// status that somebody has edited may tell of an end while a DAG is open: HTCondor knows.
+	case s.lost() && s.toldItsEnd() && (dag == nil || dag.Run.State != ledger.Intent || s.Sought):
 		return Decision{Action: Rest, At: s.expiry()}
 	case dag == nil && ours, s.lost():
 		return Decision{Action: Recover, At: s.expiry()}

@@ -67,9 +67,8 @@ func TestAQuotaIsGivenBackAsNodesEnd(t *testing.T) {
 	s = newSituation(t).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}))
 	require.False(t, s.demand().Alive)
 	require.False(t, s.demand().Over, "finally is still to come")
-	s = newSituation(
-		t,
-	).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}), of(2, ledger.Counts{Succeeded: 1}))
+	s = newSituation(t).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}),
+		of(2, ledger.Counts{Succeeded: 1}))
 	d := s.demand()
 	require.Equal(t, []bool{true, true, false}, []bool{d.Over, d.Succeeded, d.Told})
 }

@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -37,8 +36,15 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return fmt.Errorf("look for DAG %d: %w", run.Attempt, err)
 	}
-	if s.lost() && s.toldItsEnd() && !slices.ContainsFunc(found.Queued, func(j condor.Job) bool { return !j.Done() }) {
-		return c.believeTheEnd(ctx, t, run, found)
+	if s.lost() && s.toldItsEnd() {
+		open, err := c.sender.Opens(ctx, []backend.Target{t}, run, found, c.Now())
+		if err != nil {
+			return err
+		}
+		if !open { // the status stands
+			c.Memory.Change(keyOf(run), func(r *record) { r.Kind.sought = recovery.KeyOf(run) })
+			return nil
+		}
 	}
 	f, err := c.sender.Judge(ctx, t, tag(w, run.Attempt), found)
 	if err != nil {
@@ -63,24 +69,6 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	c.checks.Add(keyOf(run))
-	return nil
-}
-
-// believeTheEnd has the status stand that tells of the end of a workflow, which HTCondor does not deny. That it has
-// nothing of the intent, two answers must say.
-func (c *Controller) believeTheEnd(
-	ctx context.Context,
-	t backend.Target,
-	intent ledger.Run,
-	found sending.Found,
-) error {
-	if len(found.Queued)+len(found.Left) == 0 {
-		if err := c.sender.Missing(ctx, []backend.Target{t}, intent, c.Now()); err != nil {
-			return err
-		}
-	}
-	c.Absences.Clear(intent.UID)
-	c.Memory.Change(keyOf(intent), func(r *record) { r.Kind.sought = recovery.KeyOf(intent) })
 	return nil
 }
 

@@ -59,9 +59,7 @@ func (h *history) follow() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if n := len(
-		h.files,
-	); err == nil &&
+	if n := len(h.files); err == nil &&
 		(n == 0 || !os.SameFile(now, h.files[n-1].info) || now.Size() < h.files[n-1].at) {
 		if err := h.rotate(); err != nil {
 			return err

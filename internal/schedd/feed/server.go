@@ -170,9 +170,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, owners Owners, l
 	out := http.NewResponseController(w)
 	before := "[\n"
 	err = s.mirror.Answer(r.Context(), q, func(ad []byte) error {
-		_ = out.SetWriteDeadline(
-			time.Now().Add(writeTime),
-		) // a connection that cannot have one fails when it is written to
+		// A connection that cannot have one fails when it is written to.
+		_ = out.SetWriteDeadline(time.Now().Add(writeTime))
 		_, err := w.Write(append(append([]byte(before), ad...), '\n'))
 		before = ",\n"
 		return err

@@ -27,7 +27,7 @@ $handed"
 	for path; do
 		found=
 		for f in ./$path; do
-			if output "${f#./}" "$path" && { ! elsewhere "$number" || [ -f "$f" ]; }; then
+			if output "${f#./}" "$path" && { ! among "$number" "$sent" || [ -f "$f" ]; }; then
 				found=1
 				if [ -d "$f" ]; then
 					chmod -R u+rwX "$f" 2>/dev/null || :
@@ -55,15 +55,15 @@ $handed"
 		IFS=
 		set +f
 	fi
-	# First what is written elsewhere, so that no pattern takes it along.
+	# First what HTCondor writes to URLs ($sent), also if it is brought back, too ($both), so that no pattern takes it along.
 	[ "$sent" = ' ' ] || mkdir -p .htcd-out/.url
 	number=0
 	for path; do
-		if ! elsewhere "$number"; then
+		if ! among "$number" "$sent"; then
 			:
 		elif [ -z "$succeeded" ] || [ -n "$first" ]; then
-			brought "$number" || rm -f "./$path"
-		elif brought "$number"; then
+			among "$number" "${both:-}" || rm -f "./$path"
+		elif among "$number" "${both:-}"; then
 			ln -f "./$path" ".htcd-out/.url/$number" 2>/dev/null || cp -p "./$path" ".htcd-out/.url/$number" || first=${first:-$number}
 		elif [ -f "./$path" ]; then
 			mv -f "./$path" ".htcd-out/.url/$number" || first=${first:-$number}
@@ -72,7 +72,7 @@ $handed"
 	done
 	number=0
 	for path; do
-		{ elsewhere "$number" && ! brought "$number"; } || collect "$path" || first=${first:-$number}
+		{ among "$number" "$sent" && ! among "$number" "${both:-}"; } || collect "$path" || first=${first:-$number}
 		number=$((number + 1))
 	done
 	[ -z "$node" ] || [ -z "$rest" ] || gather_rest
@@ -89,17 +89,9 @@ $handed"
 	fi
 }
 
-# elsewhere reports whether HTCondor writes the output of that number to a URL.
-elsewhere() {
-	case $sent in
-	*" $1 "*) return 0 ;;
-	esac
-	return 1
-}
-
-# brought reports whether the output of that number, which HTCondor writes to a URL, is brought back, too.
-brought() {
-	case ${both:-} in
+# among reports whether the number $1 is one of the list $2.
+among() {
+	case $2 in
 	*" $1 "*) return 0 ;;
 	esac
 	return 1

@@ -98,11 +98,7 @@ func (d Description) partsShell() string {
 			command = d.Command
 		}
 		b.WriteString(
-			"run_" + p.name + "() {\n\trun" + commandWords(
-				command,
-			) + ` "$scratch/` + p.file + `"` + argumentWords(
-				p.Args,
-			) + "\n}\n",
+			"run_" + p.name + "() {\n\trun" + commandWords(command) + ` "$scratch/` + p.file + `"` + argumentWords(p.Args) + "\n}\n",
 		)
 	}
 	if b.Len() > 0 {

@@ -55,9 +55,8 @@ func Write(e *v1alpha1.Effective) string {
 	}
 	text, err := json.Marshal(e)
 	if err != nil {
-		panic(
-			fmt.Sprintf("what holds for an attempt cannot be written as JSON: %v", err),
-		) // no value of the type can do that
+		// No value of the type can do that.
+		panic(fmt.Sprintf("what holds for an attempt cannot be written as JSON: %v", err))
 	}
 	return string(text)
 }

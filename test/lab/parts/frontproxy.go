@@ -22,21 +22,22 @@ const FrontProxyName = "front-proxy-client"
 func frontProxy(dir string) (flags []string, err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	authority := &x509.Certificate{
-		SerialNumber: big.NewInt(
-			1,
-		), Subject: pkix.Name{CommonName: "front-proxy-ca"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(10, 0, 0),
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "front-proxy-ca"},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign,
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().AddDate(10, 0, 0),
 	}
 	key, err := certify(at("front-proxy-ca"), authority, authority, nil)
 	if err != nil {
 		return nil, err
 	}
 	client := &x509.Certificate{
-		SerialNumber: big.NewInt(
-			2,
-		),
-		Subject:  pkix.Name{CommonName: FrontProxyName},
-		KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(2),
+		Subject:      pkix.Name{CommonName: FrontProxyName},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{
 			x509.ExtKeyUsageClientAuth,
 		},
@@ -52,9 +53,7 @@ func frontProxy(dir string) (flags []string, err error) {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + at(
-			"front-proxy-client.crt",
-		),
+		"--proxy-client-cert-file=" + at("front-proxy-client.crt"),
 		"--proxy-client-key-file=" + at("front-proxy-client.key"),
 	}, nil
 }
