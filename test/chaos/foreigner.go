@@ -57,7 +57,7 @@ func (p *Player) remove(ctx context.Context) error {
 
 // until repeats something until it succeeds or has failed for too long: the schedd may be down.
 func (p *Player) until(ctx context.Context, do func() error) error {
-	for deadline := time.Now().Add(2 * time.Minute); ; {
+	for deadline := time.Now().Add(patience(0)); ; {
 		err := do()
 		if err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err

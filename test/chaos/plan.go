@@ -161,10 +161,13 @@ func NewPlan(seed uint64, trials int, feed bool) Plan {
 	return p
 }
 
-// disturbSchedd lasts as long as most says. Only an empty queue lasts longer than jobs are missing before they count as
-// lost.
+// disturbSchedd lasts as long as most says. A frozen schedd may outlast the deadline of commands; an empty queue lasts
+// longer than jobs are missing before they count as lost.
 func (d *Disturbance) disturbSchedd(draw *rand.Rand, most time.Duration) {
 	d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, most)
+	if d.Do == doFreeze {
+		d.For *= 3
+	}
 	if draw.IntN(8) == 0 {
 		d.Do, d.For = doEmpty, d.For+45*time.Second
 	}

@@ -56,6 +56,14 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	require.Contains(t, eval[string](p, `document.querySelector(".failure").innerText`), "fit/run-4 ✗ exit code 3")
 	p.picture("ui-workflow")
 	p.harmless()
+	p.size(360, 740)
+	p.until(`(() => {
+		const [names, cells] = [".heads", ".group:not(.heads)"].map((group) =>
+			[...document.querySelector("#cells " + group).children].map((e) => e.getBoundingClientRect()));
+		return names.length > 2 && names.every((name, i) =>
+			Math.abs(name.left - cells[i].left) < 1 && Math.abs(name.right - cells[i].right) < 1);
+	})()`) // each name is above its cells
+	p.size(1000, 700)
 	p.goes(`#cells a.c-failed`, seen("#one .stderr"))
 	require.Contains(t, eval[string](p, `document.getElementById("one").innerText`), "no convergence after 500 steps")
 	p.goes(`#one a[href*="stream=stdout"]`, `document.getElementById("state").textContent == "this is all of it"`)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -385,6 +386,26 @@ func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, staged, 1)
 	require.Equal(t, filepath.Base(w.run("open").TempDir), staged[0].Name())
+}
+
+// readThen is a ledger that something happens to as soon as it has been read.
+type readThen struct {
+	ledger.Store
+	happens func()
+}
+
+func (r readThen) Read(ctx context.Context, fn func(*ledger.Tx) error) error {
+	defer r.happens()
+	return r.Store.Read(ctx, fn)
+}
+
+func TestADAGThatIsStagedWhileLeftoversAreFoundKeepsItsFiles(t *testing.T) {
+	w := newWorld(t)
+	dag := filepath.Join(w.Staging, "uid-of-a-workflow-1")
+	w.Ledger = readThen{w.Ledger, func() { require.NoError(t, os.MkdirAll(dag, 0o700)) }}
+	require.NoError(t, w.adoptOrphans(t.Context()))
+	w.removeAside()
+	require.DirExists(t, dag)
 }
 
 func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
