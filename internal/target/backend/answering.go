@@ -64,8 +64,8 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 
 // inTurn is about for a command that may take long, or not.
 func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, command func() error) error {
+	limiter := a.limiters.of(id.Endpoint, a.Most)
 	if a.Most != (Pace{}) {
-		limiter := a.limiters.of(id.Endpoint, a.Most)
 		if err := limiter.enter(ctx, long); err != nil {
 			return err
 		}
@@ -83,6 +83,9 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 	case unanswered(err) && ctx.Err() == nil:
 		if again := a.answers(ctx, id); silent(again) {
 			return again // it explains the failure better
+		}
+		if condor.KindOf(err) == condor.Timeout {
+			limiter.killed()
 		}
 	}
 	return err

@@ -53,3 +53,35 @@ func TestACancelledCallerMakesNoScheddSeemDown(t *testing.T) {
 	}
 	require.False(t, a.State(id.Endpoint).Down)
 }
+
+// late answers small questions and lets no submission end.
+type late struct{ backend.Schedd }
+
+func (late) Ping(context.Context, schedd.Identity, schedd.Permission) (string, error) { return "", nil }
+
+func (late) Submit(context.Context, schedd.Identity, string) (condor.Cluster, error) {
+	return condor.Cluster{}, &condor.Error{Kind: condor.Timeout}
+}
+
+func (late) Daemon(context.Context, schedd.Identity) (schedd.Daemon, error) {
+	return schedd.Daemon{}, nil
+}
+
+func TestAScheddThatEndsNoCommandInTimeIsAskedLess(t *testing.T) {
+	id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "one"}}
+	a := &backend.Answering{
+		Schedd: late{}, Now: time.Now, Turned: func(schedd.Endpoint, bool) {},
+		Any:  func(context.Context, schedd.Endpoint) (schedd.Identity, error) { return id, nil },
+		Most: backend.DefaultPace,
+	}
+	for range 2 {
+		_, err := a.Submit(t.Context(), id, "")
+		require.Error(t, err)
+		_, err = a.Daemon(t.Context(), id)
+		require.NoError(t, err)
+	}
+	known := a.Known()[id.Endpoint]
+	require.False(t, known.Down)
+	require.Equal(t, backend.DefaultPace.Commands/4, known.Pace.Commands)
+	require.Contains(t, known.Slowed, "deadline")
+}

@@ -23,6 +23,8 @@ type limiter struct {
 
 	quickest time.Duration // of the answers to a question of constant size; 0: none
 	latest   time.Duration
+
+	ended, late int // commands since it learned last; late ones were killed at their deadline
 }
 
 type waiter struct {
@@ -68,6 +70,7 @@ func (t *limiter) leave(long bool) {
 
 func (t *limiter) left(long bool) {
 	t.running--
+	t.ended++
 	if long {
 		t.long--
 	}
@@ -102,11 +105,21 @@ func (t *limiter) answered(took time.Duration) {
 	}
 }
 
-// learn adapts the pace to what the schedd has told the collector, and to its latest answer.
+// killed notes that a command was killed at its deadline.
+func (t *limiter) killed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.late++
+}
+
+// learn adapts the pace to what the schedd has told the collector, to its latest answer, and to how commands ended.
 func (t *limiter) learn(most Pace, d schedd.Daemon) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.pace, t.why = most.Next(t.pace, Load{DutyCycle: d.DutyCycle, Took: t.latest, Usually: t.quickest})
+	l := Load{DutyCycle: d.DutyCycle, Took: t.latest, Usually: t.quickest}
+	l.Late = float64(t.late) / float64(max(t.ended, 1))
+	t.pace, t.why = most.Next(t.pace, l)
+	t.ended, t.late = 0, 0
 	t.rate.SetLimit(rate.Limit(t.pace.PerSecond))
 	t.rate.SetBurst(t.pace.Commands)
 	t.admit()

@@ -25,6 +25,7 @@ type Load struct {
 	DutyCycle float64
 	Took      time.Duration // its answer to a question of constant size
 	Usually   time.Duration // the same, when it was quickest; 0: unknown
+	Late      float64       // share of the commands since then that were killed at their deadline though it answers
 }
 
 const (
@@ -35,6 +36,9 @@ const (
 	// the tool alone may take a tenth of that on a busy machine of ours.
 	slow    = 8
 	tooLong = 2 * time.Second
+
+	// tooLate is more than one user's submissions, which wait longer each time, bring about.
+	tooLate = 0.5
 )
 
 // Next returns the pace after the present one, and why it is below most; "" if it is not. The pace is halved while the
@@ -49,6 +53,8 @@ func (most Pace) Next(now Pace, l Load) (next Pace, why string) {
 			l.Took.Round(time.Millisecond),
 			l.Usually.Round(time.Millisecond),
 		)
+	case l.Late >= tooLate:
+		why = fmt.Sprintf("%.0f %% of the commands did not end before their deadline", 100*l.Late)
 	}
 	switch {
 	case why != "":
