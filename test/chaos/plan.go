@@ -166,7 +166,7 @@ func NewPlan(seed uint64, trials int, feed bool) Plan {
 func (d *Disturbance) disturbSchedd(draw *rand.Rand, most time.Duration) {
 	d.Lane, d.Do, d.For = scheddLane, pick(draw, doKill, doKill, doStop, doFreeze), between(draw, 0, most)
 	if d.Do == doFreeze {
-		d.For *= 3
+		d.For *= 6
 	}
 	if draw.IntN(8) == 0 {
 		d.Do, d.For = doEmpty, d.For+45*time.Second

@@ -22,7 +22,7 @@ import (
 // htcdFlags prepares htcd for being killed all the time: a new process leads at once, as a restarted container does,
 // and waits of minutes become seconds.
 var htcdFlags = []string{
-	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=20s", "--callback-deadline=20s",
+	"--reconcile-schedule=@every 10s", "--refresh=3s", "--callback-deadline=20s",
 	"--keep-free=16Mi", // for a small volume
 }
 

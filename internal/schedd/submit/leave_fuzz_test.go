@@ -306,7 +306,7 @@ func judge(t *testing.T, dir string, outputs []string) {
 // Whatever a script leaves, and whoever changes it meanwhile, HTCondor finds nothing from outside of the job's
 // directory:
 //
-//	go test ./internal/schedd -run xxx -fuzz FuzzWhatAScriptLeaves -fuzztime 1h
+//	go test ./internal/schedd/submit -run xxx -fuzz FuzzWhatAScriptLeaves -fuzztime 1h
 func FuzzWhatAScriptLeaves(f *testing.F) {
 	f.Add(byte(0), false, []byte{0, 0, 0, 17, 0, 1, 0, 21, 0, 2, 0, 33, 4, 3, 0, 0, 0x40, 3, 0, 17, 0, 8, 0, 18})
 	f.Add(byte(4), true, []byte{0x43, 0, 1, 0, 0x43, 1, 2, 0, 0x40, 0, 8, 18, 0, 9, 0, 0, 0xc3, 3, 0x21, 0})
@@ -328,7 +328,7 @@ var (
 
 // The same with random trees, on a machine on which one takes more than the ten seconds that a fuzzer allows:
 //
-//	go test ./internal/schedd -run TestWhateverAScriptLeavesLeadsNowhere -v -timeout 0 -leave-for 1h -leave-seed 0
+//	go test ./internal/schedd/submit -run TestWhateverAScriptLeavesLeadsNowhere -v -timeout 0 -leave-for 1h -leave-seed 0
 func TestWhateverAScriptLeavesLeadsNowhere(t *testing.T) {
 	if *leaveSeed == 0 {
 		*leaveSeed = time.Now().UnixNano()
