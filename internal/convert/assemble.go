@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,8 +36,24 @@ func (c *converter) assemble(groups []*group) Result {
 		r.HTCJobs = append(r.HTCJobs, job)
 		r.ConfigMaps = append(r.ConfigMaps, c.bundles.configMaps(name))
 	}
+	c.programFields(r.HTCJobs)
 	r.notes = c.notes(groups)
 	return r
+}
+
+// programFields says where the program and its words are, if no HTCJob has a script.
+func (c *converter) programFields(jobs []v1alpha1.HTCJob) {
+	if slices.ContainsFunc(jobs, func(job v1alpha1.HTCJob) bool { return job.Spec.Script.Executable == "" }) {
+		return
+	}
+	for by, l := range c.lines {
+		if l.field == "spec.script.source" {
+			if l.field = "spec.script.executable"; canonical(by.Name) == "arguments" {
+				l.field = "spec.script.args"
+			}
+			c.lines[by] = l
+		}
+	}
 }
 
 // assembly makes one HTCJob.
@@ -46,6 +64,7 @@ type assembly struct {
 	names  []string            // of the items' variables, in the order of their use
 	values map[string][]string // of each, for each job
 	before []string            // lines of the script before the program is run
+	places bool                // lines of it give inputs their names, or remove some
 	moved  []string            // words for inputs that it has given names that HTCondor does not know as inputs
 	rename map[string]string   // of variables
 }
@@ -62,16 +81,27 @@ func (a *assembly) make() {
 	a.spec.Script.Image, a.spec.Script.Command = image, "sh"
 	a.spec.HTCOpts = strings.Join(a.g.shape.Options, "\n")
 	a.environment()
-	program := a.program()
+	program, name := "", a.programs()
+	if name == nil {
+		program = a.program()
+	}
 	arguments := a.arguments()
 	stdin := ""
 	if a.g.parts[0].stdin != "" {
 		stdin = " < " + a.phrase("STDIN", func(p parts) string { return p.stdin })
 	}
 	a.inputs()
+	if name != nil {
+		program = "./" + a.phrase("PROGRAM", name)
+		a.before = append(a.before, "chmod +x "+program)
+	}
 	a.outputs()
 	a.landing()
 	a.onNodes()
+	if executable := a.asItIs(program, arguments, stdin); executable != "" {
+		a.spec.Script.Command, a.spec.Script.Executable = "", executable
+		return
+	}
 	run := strings.TrimRight(program+arguments, " ") + stdin
 	if a.g.shape.Joined {
 		run += " 2>&1"
@@ -163,6 +193,7 @@ var systemRE = regexp.MustCompile(`^/(usr/)?s?bin/`)
 // program is the word that runs the executable.
 func (a *assembly) program() string {
 	s := a.g.shape
+	s.Executable = cmp.Or(a.g.parts[0].program, s.Executable)
 	switch {
 	case s.Shell != "":
 		return "sh -c " + quote(s.Shell)
@@ -187,25 +218,77 @@ func (a *assembly) program() string {
 		return quote("./" + path.Base(s.Executable))
 	}
 	target := path.Base(s.Executable)
-	if a.clashes(target, s.Executable) {
+	if slices.ContainsFunc(a.g.parts, func(p parts) bool { return clashes(p, target, s.Executable) }) {
 		target = "program-" + target
 	}
 	name := a.input(in, target)
 	a.put(quote(name), target)
 	a.before = append(a.before, "chmod +x "+quote("./"+target))
+	a.once(wanted{source: s.Executable, target: target})
 	return quote("./" + target)
 }
 
-// clashes reports whether a job wants another file under this name.
-func (a *assembly) clashes(target, source string) bool {
+// programs makes the jobs' programs inputs of theirs, if they differ, and says what they are called then.
+func (a *assembly) programs() func(parts) string {
+	if !slices.ContainsFunc(a.g.parts, func(p parts) bool { return p.program != a.g.parts[0].program }) {
+		return nil
+	}
+	prefix := ""
 	for _, p := range a.g.parts {
-		for _, w := range p.inputs {
-			if w.target == target && w.source != source {
-				return true
-			}
+		if clashes(p, path.Base(p.program), p.program) {
+			prefix = "program-"
 		}
 	}
-	return false
+	name := func(p parts) string { return prefix + path.Base(p.program) }
+	with := func(p parts) []wanted {
+		program := wanted{source: p.program, target: name(p)}
+		return append([]wanted{program}, without(p.inputs, program)...)
+	}
+	for i, p := range a.g.parts {
+		a.g.parts[i].inputs = with(p)
+	}
+	a.g.marked.inputs = with(a.g.marked)
+	return name
+}
+
+// without are the inputs but for the program.
+func without(inputs []wanted, program wanted) []wanted {
+	return slices.DeleteFunc(slices.Clone(inputs), func(w wanted) bool {
+		return path.Clean(w.source) == path.Clean(program.source) && w.target == program.target
+	})
+}
+
+// once takes the program, which is an input already, out of the others.
+func (a *assembly) once(program wanted) {
+	for i, p := range a.g.parts {
+		a.g.parts[i].inputs = without(p.inputs, program)
+	}
+	a.g.marked.inputs = without(a.g.marked.inputs, program)
+}
+
+// executableRE matches what the API takes.
+var executableRE = regexp.MustCompile(`^/?[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*(/[A-Za-z0-9_][A-Za-z0-9_.+=@%~-]*)*$`)
+
+// asItIs is the program, if nothing comes before it, and its arguments are those of the spec: it needs no shell then.
+func (a *assembly) asItIs(program, arguments, stdin string) string {
+	words, local := strings.CutPrefix(program, "./")
+	before := 0
+	if local {
+		before = 1 // which makes it executable
+	}
+	if a.c.counted == nodes || !local && !strings.HasPrefix(program, "/") || !executableRE.MatchString(words) ||
+		len(words) > 512 || len(a.before) != before || stdin != "" || a.g.shape.Joined ||
+		arguments != "" && arguments != ` "$@"` {
+		return ""
+	}
+	return words
+}
+
+// clashes reports whether a job wants another file under this name.
+func clashes(p parts, target, source string) bool {
+	return slices.ContainsFunc(p.inputs, func(w wanted) bool {
+		return w.target == target && path.Clean(w.source) != path.Clean(source)
+	})
 }
 
 var (
@@ -235,6 +318,7 @@ func (a *assembly) put(name, target string) {
 	if name == quote(target) {
 		return
 	}
+	a.places = true
 	move := "mv " + name + " " + quote(target)
 	if strings.HasPrefix(name, `"$`) {
 		move = "[ -z " + name + " ] || " + move
@@ -376,6 +460,7 @@ func (a *assembly) keep(some []string, staged map[wanted]string) {
 		}
 		return strings.Join(names, " ")
 	})
+	a.places = true
 	a.before = append(a.before,
 		"for file in "+strings.Join(some, " ")+"; do",
 		`  case " ${`+variable+`} " in *" $file "*) ;; *) rm -f "$file" ;; esac`,
@@ -548,7 +633,7 @@ func (a *assembly) environment() {
 	}
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+func isControl(r rune) bool { return unicode.IsControl(r) }
 
 // outputs names what jobs leave; where it differs from job to job, by a pattern.
 func (a *assembly) outputs() {

@@ -289,6 +289,8 @@ var reasons = []struct {
 		"htcd has no job sets",
 		"a label of the HTCJobs, for kubectl get htcjob -l LABEL=VALUE",
 	},
+	{regexp.MustCompile(`^cuda_version$`), "HTCondor has another command for it",
+		"gpus_minimum_runtime, the lowest version of CUDA that will do"},
 	{regexp.MustCompile(`^skip_if_dataflow$`), "htcd does not look at what an earlier run has left",
 		"a table of the jobs whose results are missing"},
 	{regexp.MustCompile(`^next_job_start_delay$`), "jobs start as soon as there are machines",
@@ -423,12 +425,16 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 // expressions are the commands whose values condor_submit refuses unless they are expressions, as it does those of
 // attributes.
 var expressions = []string{"requirements", "rank", "preferences", "retry_until", "concurrency_limits_expr",
-	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove"}
+	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove", "request_cpus",
+	"request_memory", "request_disk", "request_gpus", "require_gpus"}
 
 // calls says what is lost if an expression calls a function that htcd does not let the schedd evaluate. Where there
 // must be an expression, it says if there is none.
 func (v *view) calls(value string, by *submitfile.Statement) bool {
 	x, err := classad.ParseExpr(value)
+	if _, wrong := strconv.ParseFloat(value, 64); wrong == nil { // perhaps with leading zeros
+		return true
+	}
 	if err != nil && (by.Kind == submitfile.Attribute || slices.Contains(expressions, canonical(by.Name))) {
 		v.refuse(by, fmt.Sprintf("condor_submit refuses %q, which is no ClassAd expression: %s", value, err),
 			`an expression, with texts in straight double quotes ("...") and comments on lines of their own`)
@@ -544,7 +550,9 @@ func machineCount(v *view, value string, by *submitfile.Statement) {
 const mostNodes = 256
 
 func executable(v *view, value string, by *submitfile.Statement) {
-	v.shape.Executable = value
+	if !v.sends(value) {
+		v.shape.Executable = value
+	}
 	v.say(by, Taken, "", "", "spec.script.source")
 }
 

@@ -195,7 +195,7 @@ func (c *converter) groups() []*group {
 				if v.failed { // and the others for the same reason, perhaps
 					return nil
 				}
-				key += fmt.Sprint(len(p.outputs), p.named, p.stdin != "", variables(p))
+				key += fmt.Sprint(len(p.outputs), p.named, p.stdin != "", p.program != "", variables(p))
 				g := byKey[key]
 				if g == nil {
 					if len(groups) == maxHTCJobs {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/convert"
@@ -384,7 +385,7 @@ queue ARG1, x from (
 )
 `, convert.Options{Image: "centos"}, nil)
 	spec := r.HTCJobs[0].Spec
-	require.Contains(t, spec.Script.Source, `exec ./p.sh "$@"`)
+	require.Equal(t, "p.sh", spec.Script.Executable)
 	require.Equal(t, []string{"{{item.ARG1}}", "{{item.ARG2_}}", "{{item.ARG3}}"}, spec.Script.Args)
 	require.Equal(t, v1alpha1.Item{"ARG1": "b", "ARG2_": "2", "ARG3": "2"}, spec.Items[1])
 	require.Equal(t, v1alpha1.EnvironmentValue("mine"), spec.Environment["ARG2"])
@@ -454,4 +455,55 @@ func TestNothingOfTheCorpusIsLost(t *testing.T) {
 			accepted(t, r.HTCJobs[0])
 		})
 	}
+}
+
+// TestAnyTextIsReadBackFromTheManifest has characters that YAML does not hold as they are.
+func TestAnyTextIsReadBackFromTheManifest(t *testing.T) {
+	const odd = "\x1b[1m\x7f\u0080\u0085\u2028\ufeff\ufffe"
+	_, r := lines(t, "executable = p.sh\narguments = a\x7fb\ndescription = \u0090\ntransfer_input_files = odd\nqueue\n",
+		convert.Options{Image: "centos"}, fstest.MapFS{"odd": {Data: []byte(odd)}})
+	text, err := r.YAML()
+	require.NoError(t, err)
+	var files, job struct {
+		Data map[string]string
+		Spec struct{ Script struct{ Args []string } }
+	}
+	_, first, _ := strings.Cut(string(text), "---\n")
+	first, second, _ := strings.Cut(first, "---\n")
+	require.NoError(t, yaml.Unmarshal([]byte(first), &files))
+	require.NoError(t, yaml.Unmarshal([]byte(second), &job))
+	require.Equal(t, odd, files.Data["odd"])
+	require.Equal(t, []string{"a\x7fb"}, job.Spec.Script.Args)
+}
+
+func TestMacrosStandInExpressions(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\nrequirements = Memory > $(m)\n+Part = $(m)\n"+
+		"periodic_remove = NumJobStarts > $(m)\nqueue m in (1, 2)\n", convert.Options{Image: "centos"}, nil)
+	require.Len(t, r.HTCJobs, 2, said)
+	require.Equal(t, "Memory > 2", r.HTCJobs[1].Spec.Requirements)
+	require.Equal(t, "+Part = 2\nperiodic_remove = NumJobStarts > 2", r.HTCJobs[1].Spec.HTCOpts)
+}
+
+func TestOutputsThatCannotBeNamedComeBackWithAllOthers(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\ntransfer_output_files = my result.txt\nqueue\n",
+		convert.Options{Image: "centos"}, nil)
+	require.Contains(t, said, "cannot: an output must not be called my result.txt")
+	require.Empty(t, r.HTCJobs[0].Spec.Outputs)
+	require.Empty(t, r.HTCJobs[0].Spec.HTCOpts)
+
+	_, r = lines(t, "executable = p.sh\ntransfer_output_files = .empty\nqueue\n", convert.Options{Image: "centos"}, nil)
+	require.Equal(t, `transfer_output_files = ""`, r.HTCJobs[0].Spec.HTCOpts)
+}
+
+func TestQuotesOfGetenvBelongToTheNames(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\ngetenv = \"USER, REEF*\"\nqueue\n", convert.Options{Image: "centos"}, nil)
+	require.Contains(t, said, "none of this shell's variables has such a name")
+	require.Empty(t, r.HTCJobs[0].Spec.Environment)
+}
+
+func TestARequestThatIsNoExpressionIsRefused(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\nrequest_memory = 2 GB or more\nqueue\n",
+		convert.Options{Image: "centos"}, nil)
+	require.Contains(t, said, `cannot: condor_submit refuses "2 GB or more", which is no ClassAd expression`)
+	require.Empty(t, r.HTCJobs)
 }

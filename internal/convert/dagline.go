@@ -27,7 +27,8 @@ var dagVerdicts = map[string]Line{
 	"TOLERANCE": {Verdict: Cannot, Words: "a number of failures that are forgiven is said of a step, for all its jobs",
 		Instead: "maxFailures of the step, or alwaysSucceed"},
 	"PRE_SKIP": {Verdict: Cannot, Words: "what runs before the script lets it run, or has the job fail",
-		Instead: "let the script of the step end with 0 where nothing is to be done"},
+		Instead: "the check at the beginning of the step's script, which ends with 0, and leaves the outputs that it " +
+			"names, where nothing is to be done"},
 	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
 		Instead: "resume: FromFailure"},
 	"ENV": {Verdict: Cannot, Words: "DAGMan's own environment is htcd's",

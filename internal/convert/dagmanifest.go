@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
@@ -17,7 +15,7 @@ type metadata struct {
 
 // workflow is the manifest of the HTCWorkflow, with the lines about which there is something to do or to know above it.
 func (r Result) workflow() ([]byte, error) {
-	text, err := yaml.Marshal(struct {
+	text, err := manifest(struct {
 		APIVersion string                   `json:"apiVersion"`
 		Kind       string                   `json:"kind"`
 		Metadata   metadata                 `json:"metadata"`

@@ -2,8 +2,6 @@ package convert
 
 import (
 	"path"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +54,7 @@ func (s *stepper) inJob(a *assembly, script *dagfile.Script, post bool) (string,
 			"the node has several jobs, and DAGMan runs its scripts once for all",
 			"a step of its own before or after",
 		)
-	case len(s.moves)+len(a.moved) > 0 || !post && slices.ContainsFunc(a.before, movesRE.MatchString):
+	case len(s.moves)+len(a.moved) > 0 || !post && a.places:
 		return cannot(
 			"the job's files get their names at the beginning of its script",
 			"the beginning or the end of the step's script",
@@ -91,9 +89,6 @@ func (s *stepper) inJob(a *assembly, script *dagfile.Script, post bool) (string,
 	}
 	return strings.Join(append(lines, strings.Join(append(run, words...), " ")), "\n") + "\n", Line{}
 }
-
-// movesRE matches lines of a script that give inputs their names.
-var movesRE = regexp.MustCompile(`^(mv|mkdir|for|\[) `)
 
 // told is a word of a script as sh is to read it. Words that DAGMan replaces are words of their own, in any case.
 func (s *stepper) told(a *assembly, word string, post bool) string {

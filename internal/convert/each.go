@@ -49,6 +49,7 @@ func (a *assembly) each() bool {
 			name := a.input(a.varying(at), "input-"+strconv.Itoa(at+1))
 			word := a.phrase("FILE"+strconv.Itoa(at+1), target)
 			a.before, a.moved = append(a.before, "mv "+name+" "+word), append(a.moved, word)
+			a.places = true
 		}
 	}
 	return true

@@ -1,9 +1,12 @@
 package convert
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -41,7 +44,24 @@ func shortLine(text string) string {
 	return text
 }
 
-func oneLine(text string) string { return strings.Join(strings.FieldsFunc(text, isControl), " ") }
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), isControl), " ")
+}
+
+// unreadable matches the characters that a YAML file cannot hold as they are.
+var unreadable = regexp.MustCompile("[\x7f-\u009f\ufeff\ufffe\uffff]")
+
+// manifest writes an object as YAML.
+func manifest(object any) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(unreadable.ReplaceAllFunc(text, func(c []byte) []byte {
+		r, _ := utf8.DecodeRune(c)
+		return fmt.Appendf(nil, `\u%04x`, r)
+	}))
+}
 
 // YAML is the manifest of all objects, each field with the lines that it comes from.
 func (r Result) YAML() ([]byte, error) {
@@ -64,7 +84,7 @@ func (r Result) Jobs() ([]byte, error) {
 	}
 	var b strings.Builder
 	for i, job := range r.HTCJobs {
-		text, err := yaml.Marshal(struct {
+		text, err := manifest(struct {
 			APIVersion string              `json:"apiVersion"`
 			Kind       string              `json:"kind"`
 			Metadata   map[string]string   `json:"metadata"`
@@ -111,7 +131,7 @@ func annotate(text string, comments map[string][]string) string {
 }
 
 func writeConfigMap(b *strings.Builder, m corev1.ConfigMap) error {
-	text, err := yaml.Marshal(struct {
+	text, err := manifest(struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
 		Metadata   map[string]string `json:"metadata"`

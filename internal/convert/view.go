@@ -25,6 +25,7 @@ type shape struct {
 
 // parts are what may differ from job to job.
 type parts struct {
+	program string   // a file of this machine
 	words   []string // arguments
 	stdin   string
 	env     []submitfile.Variable
@@ -63,6 +64,10 @@ func (v *view) say(by *submitfile.Statement, verdict Verdict, words, instead, fi
 
 // refuse says that there can be no manifest.
 func (v *view) refuse(by *submitfile.Statement, why, instead string) {
+	if v.quiet { // marks are no values
+		v.failed = true
+		return
+	}
 	v.say(by, Cannot, why, instead, "")
 	v.c.refused = true
 }
@@ -139,6 +144,9 @@ func (v *view) see() {
 // parts reads the commands whose values may differ from job to job.
 func (v *view) parts() parts {
 	var p parts
+	if value, _ := v.value("executable"); v.sends(value) {
+		p.program = value
+	}
 	job := v.job
 	if v.c.counted != nodes {
 		v.job = job.With(map[string]string{"cluster": clusterPlace})
@@ -183,7 +191,7 @@ func (v *view) parts() parts {
 		}
 	}
 	if value, by := v.value("transfer_output_files"); by != nil {
-		p.named, p.outputs = true, outputsOf(v, value, by)
+		p.outputs, p.named = outputsOf(v, value, by)
 	}
 	return p
 }
@@ -205,9 +213,11 @@ var (
 		`condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)`)
 )
 
-func outputsOf(v *view, value string, by *submitfile.Statement) []string {
-	var all []string
+// outputsOf are the files that are named. They are not if none of them can be: all that is new comes back then, unless
+// only files were named that are no output anywhere, such as .empty.
+func outputsOf(v *view, value string, by *submitfile.Statement) (all []string, named bool) {
 	v.say(by, Taken, "", "", "spec.outputs")
+	named = true
 	for _, file := range commas(value) {
 		file = strings.TrimSuffix(strings.TrimPrefix(file, "./"), "/")
 		if !outputRE.MatchString(file) || reservedRE.MatchString(file) {
@@ -216,11 +226,26 @@ func outputsOf(v *view, value string, by *submitfile.Statement) []string {
 				instead += `; or transfer_output_files = "" if nothing else is to be brought back`
 			}
 			v.say(by, Cannot, "an output must not be called "+file, instead, "")
+			named = named && strings.HasPrefix(file, ".") && file != "."
 			continue
 		}
 		all = append(all, file)
 	}
-	return all
+	return all, named || len(all) > 0
+}
+
+// sends reports whether an executable is a file of this machine that jobs come with, each with its own perhaps. All
+// jobs of a step have the same.
+func (v *view) sends(executable string) bool {
+	if v.c.counted == nodes || executable == "" || systemRE.MatchString(executable) {
+		return false
+	}
+	for _, command := range []string{"transfer_executable", "shell"} {
+		if value, _, err := valueOfCommand(v.job, command); err != nil || value != "" && (command == "shell" || isFalse(value)) {
+			return false
+		}
+	}
+	return true
 }
 
 // unknown says that a macro of the machine stays as it is written.
@@ -284,7 +309,7 @@ func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Va
 	for _, setting := range v.c.env.Environ {
 		name, content, _ := strings.Cut(setting, "=")
 		takes := false
-		for _, pattern := range commas(strings.ReplaceAll(value, " ", ",")) {
+		for _, pattern := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
 			pattern, not := strings.CutPrefix(pattern, "!")
 			if matches, err := path.Match(pattern, name); err == nil && matches {
 				takes = !not

@@ -19,7 +19,8 @@ var outputURL = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Z
 	`(/([A-Za-z0-9._~%+@:!*-]|` + regexp.QuoteMeta(clusterPlace) + `)*)+$`)
 
 func isOutputURL(to string) bool {
-	return outputURL.MatchString(to) && !strings.Contains(to, "/..") && !strings.HasSuffix(to, "/")
+	return outputURL.MatchString(to) && !strings.Contains(to, "/..") && !strings.HasSuffix(to, "/") &&
+		!strings.HasPrefix(to, "file:")
 }
 
 // writes says what becomes of an output that the node writes to a URL.
@@ -31,6 +32,9 @@ func (v *view) writes(by *submitfile.Statement, r remap) {
 		words, instead = "nodes write to URLs that name them", "url at job.outputs of the step, with {jobid} in it (docs/workflows.md)"
 	case !slices.ContainsFunc(commas(named), func(file string) bool { return r.is(file) }):
 		words, instead = "only what transfer_output_files names can go to a URL", r.from+" in transfer_output_files"
+	case strings.HasPrefix(r.to, "file:"):
+		words, instead = r.to+" is a place of the execute node",
+			"a copy that the program makes there itself, if the container has that directory"
 	case !isOutputURL(r.to):
 		words = r.to + " is no URL of letters, digits and _ . ~ % + @ : ! * - that ends with a name"
 	default:

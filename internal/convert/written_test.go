@@ -35,8 +35,9 @@ func TestWhatCannotGoToAURLIsBroughtBack(t *testing.T) {
 			"only the job's number may tell URLs of jobs apart; instead: $(Process) in the URL"},
 		"names by the number": {"a$(Process)", "a$(Process) = https://e.org/a$(Process)", "queue 2",
 			"what goes to a URL has the same name in each job; instead: a name without macros"},
-		"a place above": {"a", "a = https://e.org/../a", "queue", "https://e.org/../a is no URL of letters"},
-		"a directory":   {"a", "a = https://e.org/a/", "queue", "https://e.org/a/ is no URL of letters"},
+		"a place above":      {"a", "a = https://e.org/../a", "queue", "https://e.org/../a is no URL of letters"},
+		"a file of the node": {"a", "a = file:///staging/a", "queue", "file:///staging/a is a place of the execute node"},
+		"a directory":        {"a", "a = https://e.org/a/", "queue", "https://e.org/a/ is no URL of letters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, r := lines(t, "executable = p.sh\ntransfer_output_files = "+c.files+"\ntransfer_output_remaps = \""+

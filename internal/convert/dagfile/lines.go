@@ -54,6 +54,8 @@ func unknown(at Place, word string) error {
 	switch {
 	case strings.HasPrefix(word, "\ufeff"):
 		return &Error{at, "the file begins with a byte order mark, which DAGMan refuses: save it without one"}
+	case strings.EqualFold(word, "NODE"):
+		return &Error{at, word + " is no command of DAGMan 23 and 25: write JOB, which is the same"}
 	case strings.EqualFold(word, "DATA"):
 		return &Error{at, "DATA nodes are gone from HTCondor: write a JOB whose submit file transfers the data"}
 	}
