@@ -61,6 +61,8 @@ type converter struct {
 	counted  string                      // the field that says how many jobs there are
 	keys     map[*submitfile.Jobs]string // of the shape that all jobs of a queue statement have; empty: they differ
 
+	number int // of the job that is looked at, among all
+
 	// pull says whether an input comes from another step; nil: there are none.
 	pull func(at string, here bool) bool
 	// printed says whether an input is what a step before prints.
@@ -182,6 +184,7 @@ func (c *converter) groups() []*group {
 				return nil
 			}
 			for i := range queue.Len() {
+				c.number = total - queue.Len() + i
 				v := c.view(queue.Job(i), false)
 				key, constant := "", false
 				if i > 0 {

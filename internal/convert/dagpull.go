@@ -20,15 +20,18 @@ type puller struct {
 	pulls    []v1alpha1.Pull
 }
 
-// pull says whether an input is pulled: one that a step before names among its outputs, or one that is not here and can
-// only come from the one step that is needed. The result is a line of the script that puts it to its place, if it has
-// another there.
-func (p *puller) pull(at, name string, here bool) (string, bool) {
+// pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or one
+// that is not here and can only come from the one step that is needed. The result is a line of the script that puts it
+// to its place, if it has another there.
+func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
 	for _, k := range p.before() {
 		for _, o := range p.works[k].Job.Outputs {
 			if p.lands(k, o.Path) == at && !strings.Contains(o.Path, "*") {
 				return p.from(k, o.Path, name)
 			}
+		}
+		if move, is := p.pattern(k, at, name, job); is {
+			return move, true
 		}
 	}
 	needs := p.flow.Steps[p.step].Needs
@@ -37,6 +40,43 @@ func (p *puller) pull(at, name string, here bool) (string, bool) {
 		return "", false
 	}
 	return p.from(needs[0], name, name)
+}
+
+// pattern pulls a file that each job of a step calls otherwise, so that the step has a pattern for it: of the same
+// sequence, or of any job of a step that has no sequences.
+func (p *puller) pattern(k int, at, name string, job int) (string, bool) {
+	of := p.steppers[k].a.g.parts
+	if p.flow.Parents != nil || p.flow.Sequences > 1 && len(of) != p.flow.Sequences {
+		return "", false
+	}
+	for i, parts := range of {
+		for _, file := range parts.outputs {
+			if p.lands(k, file) != at || p.flow.Sequences > 1 && i != job {
+				continue
+			}
+			pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name)}
+			for _, o := range p.works[k].Job.Outputs {
+				if is, err := path.Match(o.Path, file); err == nil && is {
+					pull.Path = o.Path
+				}
+			}
+			if pull.Path == "" {
+				return "", false
+			}
+			if !slices.Contains(p.pulls, pull) {
+				p.pulls = append(p.pulls, pull)
+			}
+			if p.flow.Sequences == 1 {
+				var only v1alpha1.HTCWorkflowSpec
+				file = fmt.Sprintf("%s/%d/%s", only.SequenceName(0), i, file)
+			}
+			if file == name {
+				return "", true
+			}
+			return fmt.Sprintf("mv %s %s", quote(file), quote(name)), true
+		}
+	}
+	return "", false
 }
 
 // printed reports whether a file is what a job of a step before prints, which no step can pull.

@@ -99,8 +99,8 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 	if p != nil {
 		s.printed = func(at string) bool { return p.printed(path.Join(n.Dir, at)) }
 		s.pull = func(at string, here bool) bool {
-			move, can := p.pull(path.Join(n.Dir, at), path.Base(at), here)
-			if move != "" {
+			move, can := p.pull(path.Join(n.Dir, at), path.Base(at), here, s.number)
+			if move != "" && !slices.Contains(s.moves, move) {
 				s.moves = append(s.moves, move)
 			}
 			return can

@@ -47,7 +47,7 @@ func TestDAGsRunAsByCondorSubmitDAG(t *testing.T) {
 	require.NoError(t, err)
 	archives, err := filepath.Glob("testdata/dags/*.txtar")
 	require.NoError(t, err)
-	require.Len(t, archives, 11)
+	require.Len(t, archives, 12)
 	var runs []dagRun
 	for _, archive := range trial.Sample(4, archives...) {
 		r := dagRun{name: strings.TrimSuffix(filepath.Base(archive), ".txtar")}
