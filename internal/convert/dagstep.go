@@ -20,6 +20,7 @@ type stepper struct {
 	a     *assembly
 	nodes []*dagfile.Node
 	moves []string // lines of the script that put what was pulled to its place
+	moved []string // words for what has got another place so
 	ran   map[dagfile.Place]Line
 }
 
@@ -101,7 +102,7 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 		s.pull = func(at string, here bool) bool {
 			move, can := p.pull(path.Join(n.Dir, at), path.Base(at), here, s.number)
 			if move != "" && !slices.Contains(s.moves, move) {
-				s.moves = append(s.moves, move)
+				s.moves, s.moved = append(s.moves, move), append(s.moved, quote(path.Base(at)))
 			}
 			return can
 		}
@@ -188,6 +189,7 @@ func (s *stepper) work(rename map[string]string) *work {
 	spec := s.a.g.shape.Spec
 	s.bundles = newBundler(s.env)
 	a := &assembly{c: s.converter, g: s.a.g, spec: &spec, values: map[string][]string{}, rename: rename}
+	a.moved = slices.Clone(s.moved)
 	a.make()
 	s.scripts(a)
 	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}}
