@@ -20,9 +20,9 @@ type puller struct {
 	pulls    []v1alpha1.Pull
 }
 
-// pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or one
-// that is not here and can only come from the one step that is needed. The result is a line of the script that puts it
-// to its place, if it has another there.
+// pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or
+// one that is not here and can only come from the one step that is needed. The result is a line of the script that puts
+// it to its place, if it has another there.
 func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
 	for _, k := range p.before() {
 		for _, o := range p.works[k].Job.Outputs {

@@ -241,7 +241,8 @@ func (v *view) sends(executable string) bool {
 		return false
 	}
 	for _, command := range []string{"transfer_executable", "shell"} {
-		if value, _, err := valueOfCommand(v.job, command); err != nil || value != "" && (command == "shell" || isFalse(value)) {
+		value, _, err := valueOfCommand(v.job, command)
+		if err != nil || value != "" && (command == "shell" || isFalse(value)) {
 			return false
 		}
 	}
