@@ -21,7 +21,7 @@ from htc.cluster import OUTPUT, Cluster, Refused
 from htc.types import GROUP, VERSION
 
 JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/ns/htcjobs"
-LIMIT = 60  # seconds for which a test waits for what comes at once
+LIMIT = 600  # seconds for which a test waits for what comes at once
 
 
 class Fake(Cluster):

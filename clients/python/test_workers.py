@@ -17,7 +17,7 @@ from htc.workers import Workers
 
 JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/ns/htcjobs"
 SECRETS = "/api/v1/namespaces/ns/secrets"
-LIMIT = 60  # seconds for which a test waits for what comes at once
+LIMIT = 600  # seconds for which a test waits for what comes at once
 
 
 class Fake(Cluster):
@@ -312,6 +312,13 @@ class Script(unittest.TestCase):
         said = self.run_worker("import toolz_that_is_not_there", "0", "0", "tls://127.0.0.1:1")
         self.assertEqual(said.returncode, 1)
         self.assertIn("The image of a worker needs distributed", said.stderr)
+
+
+class Missing(unittest.TestCase):
+    def test_without_dask_its_cluster_says_what_to_install_and_all_else_works(self):
+        code = "import sys; sys.modules['distributed'] = None; import htc; htc.submit; htc.HTCCluster"
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+        self.assertIn("htc.errors.Error: HTCCluster needs Dask: pip install distributed cryptography", said)
 
 
 if __name__ == "__main__":

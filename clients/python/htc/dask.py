@@ -11,6 +11,7 @@ import secrets
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ try:
     from distributed import Scheduler, Security
     from distributed.core import Status
     from distributed.deploy.spec import SpecCluster
-    from distributed.utils import NoOpAwaitable, silence_logging
+    from distributed.utils import NoOpAwaitable
 except ImportError as e:
     raise Error(
         f"HTCCluster needs Dask: pip install distributed cryptography, or Debian's python3-distributed and "
@@ -215,9 +216,9 @@ class HTCCluster(SpecCluster):
     async def _close(self):
         self.worker_spec.clear()
         self._jobs.close()  # not in another thread: none can be started while the interpreter exits
-        # Dask would complain of each worker that is connected while its scheduler ends. super restores the level.
-        silence_logging(logging.CRITICAL)
-        await super()._close()
+        # Dask would complain of each worker that is connected while its scheduler ends.
+        with _silence(logging.getLogger("distributed").handlers):
+            await super()._close()
 
     # What follows is called from the thread of the HTCJob.
 
@@ -258,6 +259,20 @@ def _number(name: Any) -> Any:
     """Returns the number of a worker of this cluster by its name, and any other name as it is."""
     own = re.fullmatch(r"(\d+)-[0-9a-f]{8}", str(name))
     return int(own[1]) if own else name
+
+
+@contextmanager
+def _silence(handlers: list[logging.Handler]):
+    def none(record):
+        return False
+
+    for handler in handlers:
+        handler.addFilter(none)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(none)
 
 
 def _own_address(cluster: Cluster) -> str:
