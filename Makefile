@@ -147,6 +147,14 @@ test-jupyter: ## use a notebook in a job's container in headless Chromium, throu
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
 		go test -tags jupyter -count=1 -timeout 30m -v -run 'TestANotebookInAJobIsUsedInABrowser$$' ./ui
 
+# Not part of test: each start of a worker takes seconds of CPU. CONDOR=25 has HTCondor 25.14. WORKERS is how many the session of the docs has.
+WORKERS ?= 4
+.PHONY: test-dask
+test-dask: ## have the workers of Debian's Dask in the pool, as docs/python.md shows, and run the tests of clients/python that need Dask
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && WORKERS=$(WORKERS) $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -tags dask -count=1 -timeout 60m -v -run 'DaskCluster' ./e2e
+
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)

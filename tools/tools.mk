@@ -18,7 +18,7 @@ lint check-generated: export GOFLAGS = -trimpath -gcflags=all=-dwarf=false
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,jupyter ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,jupyter ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows,jupyter,dask ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows,jupyter,dask ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify

@@ -37,12 +37,12 @@ func newSnake(t *testing.T) snake {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(s.dir)) })
 	image := filepath.Join(s.dir, "image")
 	require.NoError(t, os.MkdirAll(image, 0o755))
-	s.host("tar", "-xzf", layer, "-C", image)
+	onHost(t, "tar", "-xzf", layer, "-C", image)
 	require.NoError(
 		t,
 		os.WriteFile(filepath.Join(image, "usr", "bin", "htcd"), nil, 0o755),
 	) // where the user's is bound
-	s.host("cp", "-r", "../../examples/snakemake", filepath.Join(s.dir, "flow"))
+	onHost(t, "cp", "-r", "../../examples/snakemake", filepath.Join(s.dir, "flow"))
 
 	settings := filepath.Join(s.dir, "flow", "profile", "htcd.yaml")
 	text, err := os.ReadFile(settings)
@@ -56,8 +56,8 @@ func newSnake(t *testing.T) snake {
 		b.Kubectl("create", "rolebinding", role, "--clusterrole="+role, "--serviceaccount="+b.Namespace+":alice")
 	}
 	kubeconfig := filepath.Join(s.dir, "kubeconfig")
-	s.host("cp", b.Lab.Kubeconfig(), kubeconfig)
-	s.host("chmod", "644", kubeconfig)
+	onHost(t, "cp", b.Lab.Kubeconfig(), kubeconfig)
+	onHost(t, "chmod", "644", kubeconfig)
 	token := strings.TrimSpace(b.Kubectl("create", "token", "alice"))
 	b.Kubectl("--kubeconfig", kubeconfig, "config", "set-credentials", "lab", "--token", token)
 	b.Kubectl("--kubeconfig", kubeconfig, "config", "set-context", "--current", "--namespace", b.Namespace)
@@ -66,10 +66,11 @@ func newSnake(t *testing.T) snake {
 	return s
 }
 
-func (s snake) host(program string, args ...string) {
-	s.T.Helper()
-	out, err := exec.CommandContext(s.T.Context(), program, args...).CombinedOutput()
-	require.NoError(s.T, err, string(out))
+// onHost runs a program of the machine on which the tests run.
+func onHost(t *testing.T, program string, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	require.NoError(t, err, string(out))
 }
 
 // make is snakemake with the profile.

@@ -114,6 +114,9 @@ var Images = map[string][]string{
 	"r-base": {"bash", "coreutils", "r-base-core"},
 	// A notebook of docs/python.md, in test/e2e.
 	"notebook": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle"},
+	// The same with Dask, and its workers, in test/dask.
+	"dask": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle", "python3-distributed",
+		"python3-cryptography"},
 	// The notebook server of test/ui, with the tag jupyter.
 	"jupyter": {"bash", "coreutils", "python3", "jupyter-notebook"},
 	// The jobs of several nodes of test/e2e.
