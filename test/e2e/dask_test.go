@@ -4,11 +4,17 @@ package e2e
 
 import (
 	"cmp"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // newDaskNotebook has Dask and no other rights than docs/python.md names. Its image has bytecode, as those have that
@@ -40,6 +46,75 @@ func TestTheDaskClusterOfTheDocsRunsToItsResult(t *testing.T) {
 	require.NoError(t, err, said)
 	t.Log(said)
 	n.nothingIsLeft()
+}
+
+// TestADaskClusterKeepsItsWorkers runs testdata/dask.py, which stops where this test has its part to do.
+func TestADaskClusterKeepsItsWorkers(t *testing.T) {
+	n := newDaskNotebook(t)
+	program, err := os.ReadFile("testdata/dask.py")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		said, err := n.runs(fmt.Sprintf("namespace, image = %q, %q\n%s", n.Namespace, n.image, program))
+		t.Log(said)
+		ended <- err
+	}()
+	at := func(step string) (done func()) {
+		file := filepath.Join(n.home(), step)
+		n.Eventually(func() bool {
+			select {
+			case err := <-ended:
+				require.NoError(t, err)
+				require.FailNow(t, "the notebook has ended before "+step)
+			default:
+			}
+			_, err := os.Stat(file)
+			return err == nil
+		}, func() string {
+			return "the notebook has not come to " + step + ":\n" + n.Kubectl("describe", "htcjobs")
+		})
+		return func() { require.NoError(t, os.Remove(file)) }
+	}
+
+	done := at("mapping")
+	job := n.dask()
+	worker := 0
+	for way, evict := range evictions {
+		pid := wrapper(n.Bench, fmt.Sprint(n.Namespace, "-", worker))
+		t.Log(way)
+		ad := ofProcess(n.Bench, pid, "cwd/.job.ad")
+		require.Equal(t, fmt.Sprint(worker), field(ad, "ProcId"))
+		evict(n.Bench, pid, field(ad, "ClusterId")+"."+field(ad, "ProcId"))
+		worker++
+	}
+	n.Eventually(func() bool {
+		return len(n.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && NumJobStarts >= 2")) == worker
+	}, func() string {
+		return fmt.Sprint(n.Condor("condor_q", trial.Tagged(job), "JobStatus", "NumJobStarts", "HoldReason"))
+	})
+	done()
+
+	done = at("two of six")
+	n.Eventually(func() bool {
+		return len(n.Queued(trial.Tagged(job)+" && HTCJobLauncher =!= true")) == 2
+	}, func() string { return fmt.Sprint(n.Queued(trial.Tagged(job))) })
+	done()
+
+	done = at("adapted to none")
+	n.nothingIsLeft()
+	done()
+
+	require.NoError(t, <-ended)
+	n.nothingIsLeft()
+}
+
+// dask returns the HTCJob of the notebook's workers.
+func (n notebook) dask() *v1alpha1.HTCJob {
+	n.T.Helper()
+	list, err := n.Jobs.List(n.T.Context(), metav1.ListOptions{})
+	require.NoError(n.T, err)
+	require.Len(n.T, list.Items, 1)
+	return &list.Items[0]
 }
 
 // nothingIsLeft waits until there is neither an HTCJob nor a Secret of workers.
