@@ -112,8 +112,8 @@ test-security: NAMED = $(shell grep -oE '\bTest[A-Z][A-Za-z0-9]+' SECURITY.md | 
 test-security: $(HOST) ## the tests of what SECURITY.md promises, in a lab; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) sh -ec ' \
-		go test -count=1 -parallel 8 -timeout 30m ./security; \
-		go test -count=1 -p 1 -parallel 8 -timeout 60m -run "^($(NAMED))$$" ./schedd ./e2e ./outage'
+		$(GO_TEST) -count=1 -parallel 8 -timeout 30m ./security; \
+		$(GO_TEST) -count=1 -p 1 -parallel 8 -timeout 60m -run "^($(NAMED))$$" ./schedd ./e2e ./outage'
 
 # In a lab of its own, so that neither HTCondor replaces the other. The tag leaves out the tests that ask nothing of HTCondor in which its
 # releases could differ.
@@ -138,14 +138,14 @@ test-cost: $(HOST) ## what each test of SUITE takes, one after the other: second
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-cost
 	cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(TEST_LAB)-cost)/bin/cost ./cmd/cost && \
 		$(abspath $(TEST_LAB)-cost)/bin/cost $(abspath $(TEST_LAB)-cost)/bin/lab with --clone $(CURDIR) \
-		go test -json -count=1 -p 1 -parallel 1 -timeout 180m -run '$(RUN)' ./$(SUITE)
+		$(GO_TEST) -json -count=1 -p 1 -parallel 1 -timeout 180m -run '$(RUN)' ./$(SUITE)
 
 # Not part of test: Debian's Jupyter is 200 packages.
 .PHONY: test-jupyter
 test-jupyter: ## use a notebook in a job's container in headless Chromium, through htcd port-forward
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -tags jupyter -count=1 -timeout 30m -v -run 'TestANotebookInAJobIsUsedInABrowser$$' ./ui
+		$(GO_TEST) -tags jupyter -count=1 -timeout 30m -v -run 'TestANotebookInAJobIsUsedInABrowser$$' ./ui
 
 # Not part of test: each start of a worker takes seconds of CPU. CONDOR=25 has HTCondor 25.14. WORKERS is how many the session of the docs has.
 WORKERS ?= 4
@@ -153,13 +153,13 @@ WORKERS ?= 4
 test-dask: ## have the workers of Debian's Dask in the pool, as docs/python.md shows, and run the tests of clients/python that need Dask
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && WORKERS=$(WORKERS) $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -tags dask -count=1 -timeout 60m -v -run 'DaskCluster' ./e2e
+		$(GO_TEST) -tags dask -count=1 -timeout 60m -v -run 'DaskCluster' ./e2e
 
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -tags renewals -count=1 -timeout 30m -v -run 'TestAJobOfTenMinutesSurvivesTwoRenewals$$' ./e2e
+		$(GO_TEST) -tags renewals -count=1 -timeout 30m -v -run 'TestAJobOfTenMinutesSurvivesTwoRenewals$$' ./e2e
 
 # In a lab of its own: these tests change what all others depend on.
 .PHONY: test-node
@@ -171,12 +171,12 @@ test-node: ## build the image, bring up a node, and test htcd as the pod of depl
 .PHONY: test-argo
 test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: examples/argo and the executor plugin; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 120m ./argo
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags argo -count=1 -timeout 120m ./argo
 
 .PHONY: test-kueue
 test-kueue: ## bring up a node, and test htcd with real Kueue on it; PEER=previous for the release before
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
-	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 120m ./kueue
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags kueue -count=1 -timeout 120m ./kueue
 
 # Kueue's programs run beside the labs, so none of them needs a node.
 .PHONY: test-multikueue
@@ -184,7 +184,7 @@ test-multikueue: ## send HTCJobs from one lab to another with real Kueue, MultiK
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-worker
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) sh -c 'HTCD_LAB_MANAGER=$$HTCD_LAB exec \
-		$(abspath $(TEST_LAB)-worker)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 120m ./multikueue'
+		$(abspath $(TEST_LAB)-worker)/bin/lab with --clone $(CURDIR) $(GO_TEST) -tags kueue -count=1 -timeout 120m ./multikueue'
 
 .PHONY: test-peers
 test-peers: $(HOST) ## test-kueue and test-argo, each with the newest release and the one before
@@ -202,19 +202,19 @@ FEED ?=
 chaos: ## run N HTCJobs while everything is killed and disturbed, and compare them with HTCondor; FEED=1 with htcd feed; CHAOS_SEED repeats a run
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED) $(if $(FEED),-feed)
+		$(GO_TEST) -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED) $(if $(FEED),-feed)
 
 .PHONY: chaos-pools
 chaos-pools: ## have N HTCJobs compete for the limits of HTCPools while htcd and the schedd are killed
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -timeout 2h -v ./chaos -run TestLimitsHold -trials $(N) -seed $(CHAOS_SEED)
+		$(GO_TEST) -count=1 -timeout 2h -v ./chaos -run TestLimitsHold -trials $(N) -seed $(CHAOS_SEED)
 
 .PHONY: chaos-workflows
 chaos-workflows: ## run N HTCWorkflows of 3 to 30 nodes while htcd, the schedd and DAGMan are killed, and compare each node with HTCondor
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -tags workflows -count=1 -timeout 2h -v ./chaos -run TestEveryNodeRunsOnce -trials $(N) -seed $(CHAOS_SEED)
+		$(GO_TEST) -tags workflows -count=1 -timeout 2h -v ./chaos -run TestEveryNodeRunsOnce -trials $(N) -seed $(CHAOS_SEED)
 
 # What bench measures (all rows when empty; at three sizes where GROWTH is set, or at SIZE), and how many minutes soak takes.
 ROW ?=
