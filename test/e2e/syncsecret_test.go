@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -62,7 +65,16 @@ func vomsProxy(t *testing.T, running *lab.Lab, namespace string) batchv1.CronJob
 	component, err = filepath.Rel(dir, component)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"),
-		fmt.Appendf(nil, "namespace: %s\ncomponents: [%s]\n", namespace, component), 0o600))
+		fmt.Appendf(nil, `
+namespace: %s
+components: [%s]
+patches:
+- target: {kind: CronJob, name: voms-proxy}
+  patch: |-
+    - op: replace
+      path: /spec/jobTemplate/spec/template/spec/initContainers/0/env/0/value
+      value: "owls:/owls/barn"
+`, namespace, component), 0o600))
 	out, err := running.Run(t.Context(), "kubectl", "apply", "-k", dir)
 	require.NoError(t, err, out)
 	out, err = running.Run(t.Context(), "kubectl", "get", "-n", namespace, "cronjob", "voms-proxy", "-o", "json")
@@ -72,70 +84,64 @@ func vomsProxy(t *testing.T, running *lab.Lab, namespace string) batchv1.CronJob
 	return job
 }
 
-// authority makes a certificate of a robot and its authority's, with modes as in a Pod whose fsGroup is the robot's.
-const authority = `set -e; cd $1; mkdir certificate key proxy ca
-openssl req -x509 -newkey rsa:2048 -nodes -subj /O=Lab/CN=CA -keyout ca.key -out ca.pem
-openssl req -newkey rsa:2048 -nodes -subj /O=Lab/CN=robot -keyout certificate/userkey.pem -out csr
-openssl x509 -req -in csr -CA ca.pem -CAkey ca.key -CAcreateserial -out certificate/usercert.pem
-cp ca.pem ca/$(openssl x509 -in ca.pem -noout -hash).0
-chown root:robot certificate/*; chmod 440 certificate/*; chown robot key proxy`
-
-// The commands of deploy/components/voms-proxy make a proxy and renew it. The lab has no VOMS server: voms-proxy-fake
-// stands for voms-proxy-init where it would ask one.
+// The commands of deploy/components/voms-proxy make a proxy at a VOMS server and renew it; jobs read it. Without the
+// server the last one stays.
 func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
 	t.Parallel()
-	namespace := trial.Namespace(t)
+	b := trial.New(t)
 	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
-	running, err := lab.Find()
-	require.NoError(t, err)
-	job := vomsProxy(t, running, namespace)
+	job := vomsProxy(t, b.Lab, b.Namespace)
 	pod := job.Spec.JobTemplate.Spec.Template.Spec
-	kubeconfig := kubeconfigOf(t, client, namespace, pod.ServiceAccountName)
-	dir := running.Path("voms-" + namespace)
-	require.NoError(t, os.Mkdir(dir, 0o755))
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	_, err = running.RunAs(t.Context(), "root", "sh", "-c", authority, "sh", dir)
-	require.NoError(t, err)
+	kubeconfig := kubeconfigOf(t, client, b.Namespace, pod.ServiceAccountName)
+	server := serveVOMS(b)
 
-	renew := func(from, to string) (secret string) {
-		require.Contains(t, pod.InitContainers[0].Args[0], from)
-		script := strings.ReplaceAll(pod.InitContainers[0].Args[0], from, to)
-		for _, mount := range pod.InitContainers[0].VolumeMounts {
-			script = strings.ReplaceAll(script, mount.MountPath+"/", dir+mount.MountPath+"/")
+	renew := func() (words string, err error) {
+		container, who := pod.InitContainers[0], *pod.SecurityContext
+		command := []string{"chroot", fmt.Sprintf("--userspec=%d:%d", *who.RunAsUser, *who.FSGroup), server.image, "env", "-i"}
+		for _, v := range container.Env {
+			command = append(command, v.Name+"="+v.Value)
 		}
-		_, err := running.RunAs(
-			t.Context(),
-			"robot",
-			"env",
-			"X509_CERT_DIR="+dir+"/ca",
-			"VOMS=owls",
-			"sh",
-			"-ec",
-			script,
-		)
+		out, err := b.Lab.RunAs(t.Context(), "root", command[0],
+			slices.Concat(command[1:], container.Command, container.Args)...)
+		if err != nil {
+			return err.Error(), err
+		}
+		arguments := slices.Concat([]string{"sync-secret", "--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:])
+		arguments[len(arguments)-1] = server.image + arguments[len(arguments)-1]
+		synced, err := exec.CommandContext(t.Context(), b.Lab.Path("htcd", "bin", "htcd"), arguments...).CombinedOutput()
+		return out + string(synced), err
+	}
+	kept := func() string {
+		secret, err := client.CoreV1().Secrets(b.Namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
 		require.NoError(t, err)
-		command := append([]string{"--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:]...)
-		command[len(command)-1] = dir + command[len(command)-1]
-		words, err := exec.CommandContext(t.Context(), running.Path("htcd", "bin", "htcd"),
-			append([]string{"sync-secret"}, command...)...).CombinedOutput()
-		require.NoError(t, err, "%s", words)
-		kept, err := client.CoreV1().Secrets(namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
+		require.Equal(t, "true", secret.Labels["htc.cern.ch/jobs"])
+		made, err := os.ReadFile(filepath.Join(server.image, "proxy", "x509up"))
 		require.NoError(t, err)
-		require.Equal(t, "true", kept.Labels["htc.cern.ch/jobs"])
-		made, err := os.ReadFile(filepath.Join(dir, "proxy", "x509up"))
-		require.NoError(t, err)
-		require.Equal(t, string(made), string(kept.Data["x509up"]))
+		require.Equal(t, string(made), string(secret.Data["x509up"]))
 		return string(made)
 	}
-	first := renew(`--voms "$VOMS" `, "")
-	renewed := renew(`voms-proxy-init --voms "$VOMS" --valid 24:00`, `voms-proxy-fake -voms "$VOMS" -fqan /owls `+
-		`-uri voms.lab:15000 -hours 48 -hostcert /certificate/usercert.pem -hostkey /key/userkey.pem`)
+
+	words, err := renew()
+	require.NoError(t, err, words)
+	first := kept()
+	words, err = renew()
+	require.NoError(t, err, words)
+	renewed := kept()
 	require.NotEqual(t, first, renewed)
-	info, err := running.RunAs(t.Context(), "robot", "env", "X509_CERT_DIR="+dir+"/ca",
-		"voms-proxy-info", "--dont-verify-ac", "--vo", "--file", dir+"/proxy/x509up")
-	require.NoError(t, err)
-	require.Equal(t, "owls\n", info)
+
+	// The image has the VO's .lsc file, with which voms-proxy-info verifies what the server has signed.
+	b.Create("reads", "voms-proxy-info --vo --fqan --acexists owls", credentials("owls voms-proxy x509up X509Proxy"),
+		func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = server.image })
+	read := b.Fetched("reads")
+	require.Equal(t, v1alpha1.PhaseSucceeded, read.Status.Phase, b.File(read, 0, output.Stderr))
+	require.Equal(t, "owls\n/owls/barn/Role=NULL/Capability=NULL\n/owls/Role=NULL/Capability=NULL\n", b.Output(read, 0))
+
+	server.stop()
+	words, err = renew()
+	require.Error(t, err)
+	require.Contains(t, words, "None of the contacted servers for owls were capable\nof returning a valid AC for the user.")
+	require.Equal(t, renewed, kept())
 }
 
 // A program with the rights of deploy/components/voms-proxy keeps a Secret equal to a token that is renewed.

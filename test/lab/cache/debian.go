@@ -123,6 +123,8 @@ var Images = map[string][]string{
 	"openmpi": {"bash", "coreutils", "openmpi-bin", "python3-mpi4py"},
 	// test/e2e also uses it as a user's snakemake.
 	"snakemake": {"bash", "coreutils", "snakemake"},
+	// A VOMS server, its database and its clients, in test/e2e.
+	"voms": {"bash", "coreutils", "voms-server", "voms-mysql-plugin", "mariadb-server-core", "voms-clients"},
 }
 
 // Image returns the file of an image's only layer, a gzipped tar.
