@@ -96,21 +96,21 @@ func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
 	kubeconfig := kubeconfigOf(t, client, b.Namespace, pod.ServiceAccountName)
 	server := serveVOMS(b)
 
-	renew := func() (words string, err error) {
+	renew := func() error {
 		container, who := pod.InitContainers[0], *pod.SecurityContext
-		command := []string{"chroot", fmt.Sprintf("--userspec=%d:%d", *who.RunAsUser, *who.FSGroup), server.image, "env", "-i"}
+		command := []string{fmt.Sprintf("--userspec=%d:%d", *who.RunAsUser, *who.FSGroup), server.image, "env", "-i"}
 		for _, v := range container.Env {
 			command = append(command, v.Name+"="+v.Value)
 		}
-		out, err := b.Lab.RunAs(t.Context(), "root", command[0],
-			slices.Concat(command[1:], container.Command, container.Args)...)
-		if err != nil {
-			return err.Error(), err
+		command = slices.Concat(command, container.Command, container.Args)
+		if _, err := b.Lab.RunAs(t.Context(), "root", "chroot", command...); err != nil {
+			return err
 		}
-		arguments := slices.Concat([]string{"sync-secret", "--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:])
-		arguments[len(arguments)-1] = server.image + arguments[len(arguments)-1]
-		synced, err := exec.CommandContext(t.Context(), b.Lab.Path("htcd", "bin", "htcd"), arguments...).CombinedOutput()
-		return out + string(synced), err
+		command = slices.Concat([]string{"sync-secret", "--kubeconfig", kubeconfig}, pod.Containers[0].Command[2:])
+		command[len(command)-1] = server.image + command[len(command)-1]
+		words, err := exec.CommandContext(t.Context(), b.Lab.Path("htcd", "bin", "htcd"), command...).CombinedOutput()
+		require.NoError(t, err, "%s", words)
+		return nil
 	}
 	kept := func() string {
 		secret, err := client.CoreV1().Secrets(b.Namespace).Get(t.Context(), "voms-proxy", metav1.GetOptions{})
@@ -122,11 +122,9 @@ func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
 		return string(made)
 	}
 
-	words, err := renew()
-	require.NoError(t, err, words)
+	require.NoError(t, renew())
 	first := kept()
-	words, err = renew()
-	require.NoError(t, err, words)
+	require.NoError(t, renew())
 	renewed := kept()
 	require.NotEqual(t, first, renewed)
 
@@ -138,9 +136,8 @@ func TestTheComponentKeepsAProxyInASecret(t *testing.T) {
 	require.Equal(t, "owls\n/owls/barn/Role=NULL/Capability=NULL\n/owls/Role=NULL/Capability=NULL\n", b.Output(read, 0))
 
 	server.stop()
-	words, err = renew()
-	require.Error(t, err)
-	require.Contains(t, words, "None of the contacted servers for owls were capable\nof returning a valid AC for the user.")
+	require.ErrorContains(t, renew(),
+		"None of the contacted servers for owls were capable\nof returning a valid AC for the user.")
 	require.Equal(t, renewed, kept())
 }
 

@@ -75,6 +75,7 @@ func serveVOMS(b *trial.Bench) *vomsServer {
 	_, err = b.Lab.RunAs(b.T.Context(), "root", "sh", "-c", vomsImage, "sh", s.image, fmt.Sprint(port))
 	require.NoError(b.T, err)
 
+	// Without a mode, what asks for InnoDB gets the default engine, which is there sooner.
 	s.start(b, "mariadbd", "--no-defaults", "--user=root", "--skip-grant-tables", "--skip-networking", "--skip-innodb",
 		"--default-storage-engine=Aria", "--sql-mode=", "--datadir=/srv/database", "--socket=/srv/socket",
 		"--init-file=/srv/tables.sql")
