@@ -109,6 +109,7 @@ func newPlayer(t *testing.T, began time.Time) *Player {
 	require.NoError(t, err)
 	p := &Player{
 		Lab: running, Jobs: jobs, Core: core, Namespace: namespaces[0], Own: namespaces[1],
+		turn: 20 * time.Second,
 		Log: func(format string, args ...any) {
 			now := time.Now()
 			fmt.Fprintf(

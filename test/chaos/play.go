@@ -40,7 +40,8 @@ type Player struct {
 	usual      map[string][]byte // the common Secret as it is usually
 	other      bool              // alternate has given it the other account
 	alternated time.Time
-	onSmall    bool // htcd has the small volume
+	turn       time.Duration // of an account
+	onSmall    bool          // htcd has the small volume
 	undo       []func(context.Context) error
 
 	mu     sync.Mutex

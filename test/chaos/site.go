@@ -151,16 +151,16 @@ func (p *Player) setCommon(ctx context.Context, data map[string][]byte) error {
 	return err
 }
 
-// alternate gives the common Secret its other account every now and then. What was sent as one of the two can be
-// fetched and removed only while htcd has that one.
+// alternate gives the common Secret its other account every now and then, for longer each time: a machine may be slow.
+// What was sent as one of the two can be fetched and removed only while htcd has that one.
 func (p *Player) alternate(ctx context.Context) error {
 	p.mu.Lock()
 	never := p.done[secretLane+" "+doAccount] == 0
 	p.mu.Unlock()
-	if never || time.Since(p.alternated) < 20*time.Second {
+	if never || time.Since(p.alternated) < p.turn {
 		return nil
 	}
-	p.alternated, p.other = time.Now(), !p.other
+	p.alternated, p.other, p.turn = time.Now(), !p.other, min(2*p.turn, settling()/3)
 	p.Log("the common Secret has its other account: %t", p.other)
 	if p.other {
 		return p.setCommon(ctx, alice)
