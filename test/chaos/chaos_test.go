@@ -62,6 +62,13 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	e, err := rest(t.Context(), p, say)
 	require.NoError(t, err)
 	findings := Judge(e)
+	waiting := 0
+	for _, job := range e.Objects {
+		if hour(job.Status.Conditions) {
+			waiting++
+		}
+	}
+	say("%d wait for an hour because of the empty queue", waiting)
 	if p.Feed {
 		log, err := os.ReadFile(p.Lab.Log("htcd"))
 		require.NoError(t, err)
@@ -167,7 +174,7 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (e Evidence,
 		}
 		e.Sent = p.Sent()
 		return settled(e), nil
-	}, p.alternate)
+	}, p.stuck)
 	if err == nil {
 		e.Kept, err = p.kept(ctx, "out")
 	}

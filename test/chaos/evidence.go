@@ -222,6 +222,7 @@ func settled(e Evidence) error {
 		switch {
 		case s.Deleted && found:
 			moving("%s is being deleted", s.Trial.Name)
+		case found && hour(job.Status.Conditions):
 		case found && !s.Deleted && (!job.Status.Phase.Terminal() || job.Status.ObservedGeneration != job.Generation):
 			moving("%s is %s", s.Trial.Name, job.Status.Phase)
 		case found && !s.Deleted && s.Trial.Shape.Again && job.Status.Rerun != job.Rerun():

@@ -226,6 +226,8 @@ func (t *trialOf) judge() []Finding {
 		return t.findings
 	case job.DeletionTimestamp != nil:
 		t.find(LeftOver, "the object is being deleted though nobody asked for that")
+	case hour(job.Status.Conditions):
+		return t.findings
 	case !job.Status.Phase.Terminal():
 		t.find(
 			Lost,

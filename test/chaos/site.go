@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,6 +167,50 @@ func (p *Player) alternate(ctx context.Context) error {
 		return p.setCommon(ctx, alice)
 	}
 	return p.setCommon(ctx, p.usual)
+}
+
+// stuck does what people do when nothing gets on.
+func (p *Player) stuck(ctx context.Context) error { return errors.Join(p.alternate(ctx), p.letGo(ctx)) }
+
+// letGo lets go of what has been deleted and waits for the hour.
+func (p *Player) letGo(ctx context.Context) error {
+	const patch = `{"metadata":{"annotations":{"` + v1alpha1.AbandonAnnotation + `":"true"}}}`
+	for _, namespace := range p.namespaces() {
+		jobs, workflows := p.Jobs.HTCJobs(namespace), p.Jobs.Workflows(namespace)
+		allJobs, err := jobs.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, job := range allJobs.Items {
+			if job.DeletionTimestamp != nil && hour(job.Status.Conditions) {
+				_, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					return err
+				}
+			}
+		}
+		allWorkflows, err := workflows.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, w := range allWorkflows.Items {
+			if w.DeletionTimestamp != nil && hour(w.Status.Conditions) {
+				_, err := workflows.Patch(ctx, w.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				if err != nil && !apierrors.IsNotFound(err) {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// hour reports whether something waits because its schedd answers with another queue than when it began, for an hour:
+// with the empty queue, which refuses everything, as htcd cannot know if it was killed meanwhile.
+func hour(conditions []metav1.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c metav1.Condition) bool {
+		return strings.Contains(c.Message, "another queue than when")
+	})
 }
 
 // alternating does so until wait returns, and gives it its usual one then: an edit may wait for the end of jobs that

@@ -105,6 +105,7 @@ func settledWorkflows(e WorkflowEvidence) error {
 		case !found:
 		case s.Deleted:
 			moving("%s is being deleted", s.Trial.Name)
+		case hour(w.Status.Conditions):
 		case !w.Status.Phase.Terminal() || w.Status.ObservedGeneration != w.Generation:
 			moving("%s is %s", s.Trial.Name, w.Status.Phase)
 		case fetched == nil || fetched.Status != metav1.ConditionTrue:

@@ -56,6 +56,8 @@ func (t *workflowTrialOf) judge() []Finding {
 	case !found:
 		t.find(Lost, "the object is gone though nobody deleted it")
 		return t.findings
+	case hour(w.Status.Conditions):
+		return t.findings
 	case !w.Status.Phase.Terminal():
 		t.find(
 			Lost,

@@ -77,7 +77,7 @@ func (p *workflowPlayer) rest(ctx context.Context, say func(string, ...any)) (e 
 			return nil, err
 		}
 		return settledWorkflows(e), nil
-	}, p.alternate)
+	}, p.stuck)
 	if err == nil {
 		e.Kept, err = p.kept(ctx, "workflows")
 	}
