@@ -161,7 +161,7 @@ func (p *Player) alternate(ctx context.Context) error {
 	if never || time.Since(p.alternated) < p.turn {
 		return nil
 	}
-	p.alternated, p.other, p.turn = time.Now(), !p.other, min(2*p.turn, settling()/3)
+	p.alternated, p.other, p.turn = time.Now(), !p.other, min(2*p.turn, 90*time.Second)
 	p.Log("the common Secret has its other account: %t", p.other)
 	if p.other {
 		return p.setCommon(ctx, alice)
