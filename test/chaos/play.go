@@ -230,11 +230,12 @@ func patience(trials int) time.Duration { return 10*time.Minute + inTurn(trials)
 // time, and half of them need the account that the common Secret does not have just then.
 func inTurn(trials int) time.Duration { return time.Duration(trials) * 2 * time.Second }
 
-// givesUp reports whether an edit is no longer tried.
-func (p *Player) givesUp(ctx context.Context) bool {
+// givesUp reports whether an edit of what has these conditions is no longer tried.
+func (p *Player) givesUp(ctx context.Context, conditions []metav1.Condition) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience(len(p.sent))
+	return ctx.Err() != nil ||
+		!p.mended.IsZero() && (hour(conditions) || time.Since(p.mended) > patience(len(p.sent)))
 }
 
 // try carries out the user's part in the life of one HTCJob.
@@ -273,16 +274,26 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 	if err != nil {
 		return err
 	}
+	jobs := p.Jobs.HTCJobs(p.namespace(place))
 	for {
-		_, err := p.Jobs.HTCJobs(p.namespace(place)).
-			Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		_, err := jobs.Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err == nil {
 			p.Log("%s: edited", trial.Name)
 			p.count("HTCJob edited")
 			p.edited(trial)
 			return nil
 		}
-		if !apierrors.IsInvalid(err) || p.givesUp(ctx) {
+		if !apierrors.IsInvalid(err) {
+			return err
+		}
+		job, got := jobs.Get(ctx, trial.Name, metav1.GetOptions{})
+		switch {
+		case got != nil:
+			return got
+		case !p.givesUp(ctx, job.Status.Conditions):
+		case hour(job.Status.Conditions):
+			return nil
+		default:
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)
@@ -306,7 +317,7 @@ func (p *Player) again(ctx context.Context, trial Trial) error {
 			p.count("HTCJob run again in part")
 			return err
 		}
-		if err != nil || p.givesUp(ctx) {
+		if err != nil || p.givesUp(ctx, job.Status.Conditions) {
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)

@@ -128,7 +128,7 @@ func (p *workflowPlayer) change(ctx context.Context, trial WorkflowTrial) error 
 				return nil
 			}
 		}
-		if err != nil && !apierrors.IsInvalid(err) || p.givesUp(ctx) {
+		if err != nil && !apierrors.IsInvalid(err) || p.givesUp(ctx, w.Status.Conditions) {
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)
