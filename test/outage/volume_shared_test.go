@@ -15,7 +15,7 @@ import (
 // A job with an item is a file of its own until HTCondor has it. Of the volume's 1,200 inodes submissions leave 60
 // free.
 func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing.T) {
-	greedy := begin(t)
+	greedy := begin(t, "--command-timeout=10m") // a schedd on a busy machine takes minutes for 1,000 jobs
 	data := greedy.Lab.Path("htcd", "data")
 	greedy.mount(data, "size=96m,nr_inodes=1200")
 	victim := outage{Bench: trial.New(t)}
