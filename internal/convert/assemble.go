@@ -622,7 +622,7 @@ func (a *assembly) environment() {
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
 		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) &&
 			len(variable.Value) <= 4096 &&
-			!strings.ContainsFunc(variable.Value, isControl) {
+			!strings.ContainsFunc(variable.Value, unicode.IsControl) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}
 			}
@@ -632,8 +632,6 @@ func (a *assembly) environment() {
 		a.before = append(a.before, "export "+variable.Name+"="+word)
 	}
 }
-
-func isControl(r rune) bool { return unicode.IsControl(r) }
 
 // outputs names what jobs leave; where it differs from job to job, by a pattern.
 func (a *assembly) outputs() {
@@ -690,7 +688,7 @@ func (a *assembly) items() {
 	for _, name := range a.names {
 		for _, value := range a.values[name] {
 			size += itemSize(name, value)
-			if strings.ContainsFunc(value, isControl) || len(value) > 4096 {
+			if strings.ContainsFunc(value, unicode.IsControl) || len(value) > 4096 {
 				a.lose(
 					fmt.Sprintf(
 						"the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",

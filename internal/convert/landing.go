@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
@@ -26,7 +27,7 @@ type lands struct {
 
 // local reports whether htcd get-output can put a file there: it writes only below its directory.
 func local(place string) bool {
-	return place != "" && len(place) <= 400 && filepath.IsLocal(place) && !strings.ContainsFunc(place, isControl)
+	return place != "" && len(place) <= 400 && filepath.IsLocal(place) && !strings.ContainsFunc(place, unicode.IsControl)
 }
 
 // in is a place as the directory of the submit file has it.
