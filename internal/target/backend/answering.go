@@ -84,7 +84,7 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 		if again := a.answers(ctx, id); silent(again) {
 			return again // it explains the failure better
 		}
-		if condor.KindOf(err) == condor.Timeout {
+		if condor.KindOf(err) == condor.Timeout && !long {
 			limiter.killed()
 		}
 	}

@@ -54,7 +54,7 @@ func TestACancelledCallerMakesNoScheddSeemDown(t *testing.T) {
 	require.False(t, a.State(id.Endpoint).Down)
 }
 
-// late answers small questions and lets no submission end.
+// late answers small questions and lets nothing else end.
 type late struct{ backend.Schedd }
 
 func (late) Ping(context.Context, schedd.Identity, schedd.Permission) (string, error) { return "", nil }
@@ -63,22 +63,32 @@ func (late) Submit(context.Context, schedd.Identity, string) (condor.Cluster, er
 	return condor.Cluster{}, &condor.Error{Kind: condor.Timeout}
 }
 
+func (late) Query(context.Context, schedd.Identity, schedd.Query, condor.JobFunc) error {
+	return &condor.Error{Kind: condor.Timeout}
+}
+
 func (late) Daemon(context.Context, schedd.Identity) (schedd.Daemon, error) {
 	return schedd.Daemon{}, nil
 }
 
-func TestAScheddThatEndsNoCommandInTimeIsAskedLess(t *testing.T) {
+func TestAScheddThatEndsNoQuestionInTimeIsAskedLess(t *testing.T) {
 	id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "one"}}
 	a := &backend.Answering{
 		Schedd: late{}, Now: time.Now, Turned: func(schedd.Endpoint, bool) {},
 		Any:  func(context.Context, schedd.Endpoint) (schedd.Identity, error) { return id, nil },
 		Most: backend.DefaultPace,
 	}
-	for range 2 {
-		_, err := a.Submit(t.Context(), id, "")
-		require.Error(t, err)
-		_, err = a.Daemon(t.Context(), id)
+	learns := func() {
+		_, err := a.Daemon(t.Context(), id)
 		require.NoError(t, err)
+	}
+	_, err := a.Submit(t.Context(), id, "")
+	require.Error(t, err)
+	learns()
+	require.Equal(t, backend.DefaultPace, a.Known()[id.Endpoint].Pace, "how long that takes is for its user to decide")
+	for range 2 {
+		require.Error(t, a.Query(t.Context(), id, schedd.Query{}, nil))
+		learns()
 	}
 	known := a.Known()[id.Endpoint]
 	require.False(t, known.Down)

@@ -24,7 +24,9 @@ type limiter struct {
 	quickest time.Duration // of the answers to a question of constant size; 0: none
 	latest   time.Duration
 
-	ended, late int // commands since it learned last; late ones were killed at their deadline
+	// Questions that ended since it learned last, and those of them that were killed at their deadline. How long a
+	// transfer or a submission takes is for users to decide.
+	ended, late int
 }
 
 type waiter struct {
@@ -70,9 +72,10 @@ func (t *limiter) leave(long bool) {
 
 func (t *limiter) left(long bool) {
 	t.running--
-	t.ended++
 	if long {
 		t.long--
+	} else {
+		t.ended++
 	}
 	t.admit()
 }
@@ -105,14 +108,14 @@ func (t *limiter) answered(took time.Duration) {
 	}
 }
 
-// killed notes that a command was killed at its deadline.
+// killed notes that a question was killed at its deadline.
 func (t *limiter) killed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.late++
 }
 
-// learn adapts the pace to what the schedd has told the collector, to its latest answer, and to how commands ended.
+// learn adapts the pace to what the schedd has told the collector, to its latest answer, and to how questions ended.
 func (t *limiter) learn(most Pace, d schedd.Daemon) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -25,7 +25,7 @@ type Load struct {
 	DutyCycle float64
 	Took      time.Duration // its answer to a question of constant size
 	Usually   time.Duration // the same, when it was quickest; 0: unknown
-	Late      float64       // share of the commands since then that were killed at their deadline though it answers
+	Late      float64       // share of the questions that were killed at their deadline though it answers
 }
 
 const (
@@ -37,8 +37,7 @@ const (
 	slow    = 8
 	tooLong = 2 * time.Second
 
-	// tooLate is more than one user's submissions, which wait longer each time, bring about.
-	tooLate = 0.5
+	tooLate = 0.5 // share of the questions
 )
 
 // Next returns the pace after the present one, and why it is below most; "" if it is not. The pace is halved while the
@@ -54,7 +53,7 @@ func (most Pace) Next(now Pace, l Load) (next Pace, why string) {
 			l.Usually.Round(time.Millisecond),
 		)
 	case l.Late >= tooLate:
-		why = fmt.Sprintf("%.0f %% of the commands did not end before their deadline", 100*l.Late)
+		why = fmt.Sprintf("%.0f %% of the questions did not end before their deadline", 100*l.Late)
 	}
 	switch {
 	case why != "":

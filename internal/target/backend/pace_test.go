@@ -30,7 +30,7 @@ func TestThePaceFollowsTheSchedd(t *testing.T) {
 		"not if they are still short":                                {most, Load{Took: time.Second, Usually: 30 * time.Millisecond}, most, ""},
 		"nor if they always take so long":                            {most, Load{Took: 4 * time.Second, Usually: 3 * time.Second}, most, ""},
 		"what a schedd says may be nonsense":                         {most, Load{DutyCycle: -3}, most, ""},
-		"with most commands killed it is asked half as much":         {most, Load{Late: 0.6}, Pace{8, 25}, "60 % of the commands did not end before their deadline"},
+		"with most questions killed it is asked half as much":        {most, Load{Late: 0.6}, Pace{8, 25}, "60 % of the questions did not end before their deadline"},
 		"a few of them change nothing":                               {most, Load{Late: 0.4}, most, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
