@@ -224,7 +224,7 @@ func (a *assembly) program() string {
 	name := a.input(in, target)
 	a.put(quote(name), target)
 	a.before = append(a.before, "chmod +x "+quote("./"+target))
-	a.once(wanted{source: s.Executable, target: target})
+	a.wants(func(p parts) []wanted { return without(p.inputs, wanted{source: s.Executable, target: target}) })
 	return quote("./" + target)
 }
 
@@ -234,21 +234,23 @@ func (a *assembly) programs() func(parts) string {
 		return nil
 	}
 	prefix := ""
-	for _, p := range a.g.parts {
-		if clashes(p, path.Base(p.program), p.program) {
-			prefix = "program-"
-		}
+	if slices.ContainsFunc(a.g.parts, func(p parts) bool { return clashes(p, path.Base(p.program), p.program) }) {
+		prefix = "program-"
 	}
 	name := func(p parts) string { return prefix + path.Base(p.program) }
-	with := func(p parts) []wanted {
+	a.wants(func(p parts) []wanted {
 		program := wanted{source: p.program, target: name(p)}
 		return append([]wanted{program}, without(p.inputs, program)...)
-	}
-	for i, p := range a.g.parts {
-		a.g.parts[i].inputs = with(p)
-	}
-	a.g.marked.inputs = with(a.g.marked)
+	})
 	return name
+}
+
+// wants changes the inputs of all jobs.
+func (a *assembly) wants(inputs func(parts) []wanted) {
+	for i, p := range a.g.parts {
+		a.g.parts[i].inputs = inputs(p)
+	}
+	a.g.marked.inputs = inputs(a.g.marked)
 }
 
 // without are the inputs but for the program.
@@ -256,14 +258,6 @@ func without(inputs []wanted, program wanted) []wanted {
 	return slices.DeleteFunc(slices.Clone(inputs), func(w wanted) bool {
 		return path.Clean(w.source) == path.Clean(program.source) && w.target == program.target
 	})
-}
-
-// once takes the program, which is an input already, out of the others.
-func (a *assembly) once(program wanted) {
-	for i, p := range a.g.parts {
-		a.g.parts[i].inputs = without(p.inputs, program)
-	}
-	a.g.marked.inputs = without(a.g.marked.inputs, program)
 }
 
 // executableRE matches what the API takes.
