@@ -287,13 +287,13 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 			return err
 		}
 		job, got := jobs.Get(ctx, trial.Name, metav1.GetOptions{})
-		switch {
-		case got != nil:
+		if got != nil {
 			return got
-		case !p.givesUp(ctx, job.Status.Conditions):
-		case hour(job.Status.Conditions):
-			return nil
-		default:
+		}
+		if p.givesUp(ctx, job.Status.Conditions) {
+			if hour(job.Status.Conditions) {
+				return nil
+			}
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)

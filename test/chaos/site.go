@@ -174,35 +174,41 @@ func (p *Player) stuck(ctx context.Context) error { return errors.Join(p.alterna
 
 // letGo lets go of what has been deleted and waits for the hour.
 func (p *Player) letGo(ctx context.Context) error {
-	const patch = `{"metadata":{"annotations":{"` + v1alpha1.AbandonAnnotation + `":"true"}}}`
+	var errs []error
 	for _, namespace := range p.namespaces() {
 		jobs, workflows := p.Jobs.HTCJobs(namespace), p.Jobs.Workflows(namespace)
 		allJobs, err := jobs.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
-		for _, job := range allJobs.Items {
-			if job.DeletionTimestamp != nil && hour(job.Status.Conditions) {
-				_, err := jobs.Patch(ctx, job.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-				if err != nil && !apierrors.IsNotFound(err) {
-					return err
-				}
-			}
-		}
 		allWorkflows, err := workflows.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
+		for _, job := range allJobs.Items {
+			errs = append(errs, abandon(ctx, jobs, &job, job.Status.Conditions))
+		}
 		for _, w := range allWorkflows.Items {
-			if w.DeletionTimestamp != nil && hour(w.Status.Conditions) {
-				_, err := workflows.Patch(ctx, w.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-				if err != nil && !apierrors.IsNotFound(err) {
-					return err
-				}
-			}
+			errs = append(errs, abandon(ctx, workflows, &w, w.Status.Conditions))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+type patcher[T any] interface {
+	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
+}
+
+func abandon[T any](ctx context.Context, of patcher[T], o metav1.Object, conditions []metav1.Condition) error {
+	if o.GetDeletionTimestamp() == nil || !hour(conditions) {
+		return nil
+	}
+	const patch = `{"metadata":{"annotations":{"` + v1alpha1.AbandonAnnotation + `":"true"}}}`
+	_, err := of.Patch(ctx, o.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // hour reports whether something waits because its schedd answers with another queue than when it began, for an hour:
