@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,24 +9,13 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
 
 // withOpenMPI gives an HTCJob Debian's Open MPI, which leaves out the loopback, the lab's only network.
 func withOpenMPI(b *trial.Bench) func(*v1alpha1.HTCJob) {
 	b.T.Helper()
-	c, err := cache.Default(b.T.Logf)
-	require.NoError(b.T, err)
-	debian, err := c.DebianRoot(b.T.Context(), cache.DefaultCondor)
-	require.NoError(b.T, err)
-	layer, err := c.Image(b.T.Context(), debian, "openmpi", cache.Images["openmpi"])
-	require.NoError(b.T, err)
-	image := b.Lab.Path("openmpi-" + b.Namespace)
-	b.T.Cleanup(func() { require.NoError(b.T, os.RemoveAll(image)) })
-	require.NoError(b.T, os.MkdirAll(image, 0o755))
-	out, err := exec.CommandContext(b.T.Context(), "tar", "-xzf", layer, "-C", image).CombinedOutput()
-	require.NoError(b.T, err, string(out))
+	image := b.Image("openmpi")
 	return func(job *v1alpha1.HTCJob) {
 		job.Spec.Script.Image = image
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OMPI_MCA_btl_tcp_if_include": "lo"}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -20,27 +19,20 @@ import (
 type notebook struct {
 	*trial.Bench
 	dir   string // as seen in the lab, too
-	image string // a directory in it
+	image string
 }
 
 func newNotebook(t *testing.T, packages string) notebook {
 	t.Helper()
 	b := trial.New(t)
-	c, err := cache.Default(t.Logf)
-	require.NoError(t, err)
-	debian, err := c.DebianRoot(t.Context(), cache.DefaultCondor)
-	require.NoError(t, err)
-	layer, err := c.Image(t.Context(), debian, packages, cache.Images[packages])
-	require.NoError(t, err)
-	dir := b.Lab.Path("notebook-" + b.Namespace)
+	dir := b.Lab.Path("user-" + b.Namespace)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	n := notebook{b, dir, filepath.Join(dir, "image")}
-	require.NoError(t, os.MkdirAll(n.image, 0o755))
-	onHost(t, "tar", "-xzf", layer, "-C", n.image)
+	n := notebook{b, dir, b.Image(packages)}
+	require.NoError(t, os.MkdirAll(dir, 0o755))
 	onHost(t, "cp", "-r", "../../clients/python", filepath.Join(dir, "python"))
 	kubeconfig, _ := trial.User(t, b.Namespace)
 	onHost(t, "install", "-m", "644", kubeconfig, filepath.Join(dir, "kubeconfig"))
-	_, err = b.Lab.RunAs(t.Context(), "root", "install", "-d", "-o", "alice", n.home())
+	_, err := b.Lab.RunAs(t.Context(), "root", "install", "-d", "-o", "alice", n.home())
 	require.NoError(t, err)
 	return n
 }

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -22,32 +21,23 @@ import (
 // docs/snakemake.md names.
 type snake struct {
 	*trial.Bench
-	dir string // as seen in the lab, too; the working directory is flow in it
+	dir   string // as seen in the lab, too; the working directory is flow in it
+	image string
 }
 
 func newSnake(t *testing.T) snake {
 	b := trial.New(t)
-	c, err := cache.Default(t.Logf)
-	require.NoError(t, err)
-	debian, err := c.DebianRoot(t.Context(), cache.DefaultCondor) // the one whose snakemake has the option --cluster
-	require.NoError(t, err)
-	layer, err := c.Image(t.Context(), debian, "snakemake", cache.Images["snakemake"])
-	require.NoError(t, err)
-	s := snake{b, b.Lab.Path("snakemake-" + b.Namespace)}
+	s := snake{b, b.Lab.Path("flow-" + b.Namespace), b.Image("snakemake")}
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(s.dir)) })
-	image := filepath.Join(s.dir, "image")
-	require.NoError(t, os.MkdirAll(image, 0o755))
-	onHost(t, "tar", "-xzf", layer, "-C", image)
-	require.NoError(
-		t,
-		os.WriteFile(filepath.Join(image, "usr", "bin", "htcd"), nil, 0o755),
-	) // where the user's is bound
+	require.NoError(t, os.MkdirAll(s.dir, 0o755))
+	// Where the user's is bound.
+	require.NoError(t, os.WriteFile(filepath.Join(s.image, "usr", "bin", "htcd"), nil, 0o755))
 	onHost(t, "cp", "-r", "../../examples/snakemake", filepath.Join(s.dir, "flow"))
 
 	settings := filepath.Join(s.dir, "flow", "profile", "htcd.yaml")
 	text, err := os.ReadFile(settings)
 	require.NoError(t, err)
-	changed := strings.Replace(string(text), "snakemake/snakemake:v7.32.4", image, 1)
+	changed := strings.Replace(string(text), "snakemake/snakemake:v7.32.4", s.image, 1)
 	require.NotEqual(t, string(text), changed)
 	require.NoError(t, os.WriteFile(settings, []byte(changed), 0o644))
 
@@ -93,7 +83,7 @@ func (s snake) make(ctx context.Context, args ...string) *exec.Cmd {
 			filepath.Join(s.dir, "flow"),
 			"--env",
 			"KUBECONFIG=" + filepath.Join(s.dir, "kubeconfig"),
-			filepath.Join(s.dir, "image"),
+			s.image,
 			"bash",
 			"-c",
 			`echo $$ >pid; exec snakemake --profile profile "$@"`,

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -57,17 +56,7 @@ chmod 640 srv/password`
 // serveVOMS starts Debian's VOMS server and its database until the test's end.
 func serveVOMS(b *trial.Bench) *vomsServer {
 	b.T.Helper()
-	c, err := cache.Default(b.T.Logf)
-	require.NoError(b.T, err)
-	debian, err := c.DebianRoot(b.T.Context(), cache.DefaultCondor)
-	require.NoError(b.T, err)
-	layer, err := c.Image(b.T.Context(), debian, "voms", cache.Images["voms"])
-	require.NoError(b.T, err)
-	s := &vomsServer{image: b.Lab.Path("voms-" + b.Namespace)}
-	b.T.Cleanup(func() { require.NoError(b.T, os.RemoveAll(s.image)) })
-	require.NoError(b.T, os.MkdirAll(s.image, 0o755))
-	out, err := exec.CommandContext(b.T.Context(), "tar", "-xzf", layer, "-C", s.image).CombinedOutput()
-	require.NoError(b.T, err, string(out))
+	s := &vomsServer{image: b.Image("voms")}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b.T, err)
 	port := free.Addr().(*net.TCPAddr).Port

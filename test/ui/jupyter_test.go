@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -32,17 +31,7 @@ exec jupyter notebook --no-browser --ip=127.0.0.1 --port=%d --port-retries=0 --N
 // port-forward, and the page talks to the kernel in the job by a websocket.
 func TestANotebookInAJobIsUsedInABrowser(t *testing.T) {
 	b := trial.New(t)
-	c, err := cache.Default(t.Logf)
-	require.NoError(t, err)
-	debian, err := c.DebianRoot(t.Context(), cache.DefaultCondor)
-	require.NoError(t, err)
-	layer, err := c.Image(t.Context(), debian, "jupyter", cache.Images["jupyter"])
-	require.NoError(t, err)
-	image := b.Lab.Path("jupyter-" + b.Namespace)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(image)) })
-	require.NoError(t, os.MkdirAll(image, 0o755))
-	out, err := exec.CommandContext(t.Context(), "tar", "-xzf", layer, "-C", image).CombinedOutput()
-	require.NoError(t, err, string(out))
+	image := b.Image("jupyter")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
