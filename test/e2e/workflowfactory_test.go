@@ -28,7 +28,7 @@ func TestAStepOfManyNodesIsMadeByAFactory(t *testing.T) {
 	w := f.ended()
 	n := w.Status.Nodes
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, "%+v", w.Status)
-	require.Equal(t, int32(2), n.Failed)
+	require.Equal(t, int32(2), n.Failed, "%+v", w.Status.Failures)
 	require.GreaterOrEqual(t, n.Done, int32(6))
 	require.Equal(t, v1alpha1.NodeCounts{Total: 1001, Done: n.Done, Failed: 2, Futile: 999 - n.Done}, n)
 	require.Regexp(t, `^\d+\.0$`, w.Status.Failures[0].JobID)
