@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -249,6 +250,17 @@ func (l listening) Query(ctx context.Context, id schedd.Identity, q schedd.Query
 	return l.Schedd.Query(ctx, id, q, fn)
 }
 
+// interrupting calls a function before each question.
+type interrupting struct {
+	*scheddtest.Schedd
+	first func()
+}
+
+func (i interrupting) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	i.first()
+	return i.Schedd.Query(ctx, id, q, fn)
+}
+
 func TestNobodyElsesJobIsANode(t *testing.T) {
 	w := newWorld(t)
 	w.send("u1", 1)
@@ -412,23 +424,39 @@ func TestWhatNeverRanWhenTheDAGHasEnded(t *testing.T) {
 }
 
 func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
-	w := newWorld(t)
-	run := w.send("u1", 1)
-	w.node("u1", 0, 92)
-	run.Stop = crosscheck.StopDeadline
-	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
-	require.NoError(
-		t,
-		scheddtest.Err(
-			w.schedd.Change(
-				t.Context(),
-				schedd.Identity{},
-				schedd.Remove{Where: "ClusterId == 92", Reason: "removed because OtherJobRemoveRequirements fired"},
-			),
-		),
-	)
-	w.crosscheck()
-	require.Equal(t, crosscheck.StopDeadline, w.nodes("u1")[0].Reason)
+	stop := func(t *testing.T, w *world, run ledger.Run) {
+		run.Stop = crosscheck.StopDeadline
+		w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
+		for cluster, reason := range map[int]string{
+			92: "removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed",
+			93: "via condor_rm (by user robot)", // by the launcher of a factory
+		} {
+			remove := schedd.Remove{Where: condor.Constraint(fmt.Sprintf("ClusterId == %d", cluster)), Reason: reason}
+			require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, remove)))
+		}
+	}
+	for name, when := range map[string]func(t *testing.T, w *world, run ledger.Run){
+		"before": stop,
+		"after the DAG was read, and before HTCondor answers": func(t *testing.T, w *world, run ledger.Run) {
+			w.Schedd = interrupting{w.schedd, sync.OnceFunc(func() { stop(t, w, run) })}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			run := w.send("u1", 1)
+			w.node("u1", 0, 92)
+			w.node("u1", 1, 93)
+			w.crosscheck()
+			when(t, w, run)
+			for range 3 { // what has left before its DAG is read again later, to its end
+				w.crosscheck()
+			}
+			for _, n := range w.nodes("u1") {
+				require.Equal(t, ledger.StatusFutile, n.Status, "%+v", n)
+				require.Equal(t, crosscheck.StopDeadline, n.Reason)
+			}
+		})
+	}
 }
 
 // The schedd was killed before it had noted the end of the job, which DAGMan had read from its log.

@@ -123,7 +123,7 @@ func (k *comparison) add(j condor.Job, queued bool, at time.Time) error {
 	if left = left && k.ran(); left {
 		j = k.over(j)
 	}
-	w := word{cluster: j.Cluster, left: left, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
+	w := word{cluster: j.Cluster, left: left, says: crosscheck.Ad(j, at)}
 	if p, row := k.rows[number]; row && p.Cluster == j.Cluster {
 		if k.full && queued {
 			w.says = w.says.After(p.Proc)

@@ -34,8 +34,9 @@ type word struct {
 	evidence string // for humans; empty: nobody asks for it
 }
 
-// apply changes a row; stopping says that htcd has begun to stop the DAG.
-func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
+// apply changes a row; stop is why htcd stops the DAG, "" if it does not. It may have begun after HTCondor was asked, and
+// before it answered.
+func (w word) apply(n ledger.Node, stop string) (ledger.Node, bool) {
 	before := n
 	switch {
 	case n.Cluster == w.cluster:
@@ -45,11 +46,11 @@ func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
 		return n, false
 	}
 	n.Claimed = false
-	is := observe(n.Proc, w.says)
+	is := observe(n.Proc, w.says.Stopped(stop))
 	if w.left && n.Source == crosscheck.FromCallback && n.ExitCode != nil && is.Status != ledger.StatusSucceeded {
 		is = confirmed(n.Proc, is)
 	}
-	if stopping && n.Status == ledger.StatusFailed && n.ExitCode != nil {
+	if stop != "" && n.Status == ledger.StatusFailed && n.ExitCode != nil {
 		is = stands(n.Proc, is)
 	}
 	n.Proc = is
@@ -74,13 +75,13 @@ func confirmed(told, is ledger.Proc) ledger.Proc {
 	return told
 }
 
-// miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG.
-func miss(n ledger.Node, of dag, doubt crosscheck.Doubt, at time.Time) (ledger.Node, bool) {
+// miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG; stop as in apply.
+func miss(n ledger.Node, of dag, stop string, doubt crosscheck.Doubt, at time.Time) (ledger.Node, bool) {
 	if n.Claimed && !of.ended() {
 		return n, false
 	}
 	before := n
-	n.Proc = observe(n.Proc, crosscheck.Absence(of.run.Stop, doubt, at))
+	n.Proc = observe(n.Proc, crosscheck.Absence(stop, doubt, at))
 	if before.Status == ledger.StatusOpen && n.Reason == crosscheck.ReasonLost && of.succeeded() {
 		n.Status, n.Reason, n.Message = ledger.StatusSucceeded, reasonDone, messageDone
 	}

@@ -33,7 +33,7 @@ type event struct {
 func shows(j condor.Job) event {
 	j.Reasoned = true
 	return event{fmt.Sprintf("ad of %d: %s", j.Cluster, j.Status), func(n ledger.Node, at time.Time) ledger.Node {
-		n, _ = word{cluster: j.Cluster, says: crosscheck.Ad(j, at)}.apply(n, false)
+		n, _ = word{cluster: j.Cluster, says: crosscheck.Ad(j, at)}.apply(n, "")
 		return n
 	}}
 }
@@ -93,7 +93,7 @@ func says(cluster, code, exit int) event {
 func gone(ended bool) event {
 	return event{"absence", func(n ledger.Node, at time.Time) ledger.Node {
 		if n.Cluster != 0 {
-			n, _ = miss(n, dag{run: ledger.Run{Confirmed: ended}}, "", at)
+			n, _ = miss(n, dag{run: ledger.Run{Confirmed: ended}}, "", "", at)
 		}
 		return n
 	}}
@@ -162,13 +162,8 @@ func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
 	says := func(j condor.Job) func(ledger.Node) ledger.Node {
 		return func(n ledger.Node) ledger.Node {
 			j.Cluster, j.Reasoned = 95, true
-			n, _ = word{
-				cluster: 95,
-				says:    crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted),
-			}.apply(
-				n,
-				true,
-			)
+			w := word{cluster: 95, says: crosscheck.Ad(j, start.Add(time.Minute))}
+			n, _ = w.apply(n, crosscheck.StopAborted)
 			return n
 		}
 	}
@@ -261,12 +256,12 @@ func TestAJobThatVanishedIsLostUnlessItsDAGHasSucceeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := runs(95).do(waiting(false), start)
-			n, changed := miss(n, tt.of, "", start.Add(time.Minute))
+			n, changed := miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute))
 			require.True(t, changed)
 			require.Equal(t, ledger.StatusOpen, n.Status)
-			n, changed = miss(n, tt.of, "", start.Add(time.Minute+crosscheck.LostAfter-1))
+			n, changed = miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute+crosscheck.LostAfter-1))
 			require.False(t, changed)
-			n, _ = miss(n, tt.of, "", start.Add(time.Minute+crosscheck.LostAfter))
+			n, _ = miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute+crosscheck.LostAfter))
 			require.Equal(t, tt.status, n.Status)
 			require.Equal(t, tt.reason, n.Reason)
 		})

@@ -118,12 +118,12 @@ func (k *comparison) changes(tx *ledger.Tx, numbers []int, absent map[int]bool, 
 		is, changed := was, false
 		for _, w := range k.heard[was.Number] {
 			var more bool
-			is, more = w.apply(is, run.Stop != "")
+			is, more = w.apply(is, run.Stop)
 			changed = changed || more
 		}
 		if absent[was.Number] && is.Cluster == was.Cluster {
 			var more bool
-			is, more = miss(is, k.dag, k.doubtful, at)
+			is, more = miss(is, k.dag, run.Stop, k.doubtful, at)
 			changed = changed || more
 		}
 		if changed {
