@@ -21,11 +21,22 @@ func (tx *Tx) UpdateIntent(r Run) error {
 	return tx.UpdateRun(r)
 }
 
+// SetUnsent records that the newest submission of an intent left nothing at the schedd, unless another htcd, which leads
+// now, has begun one with a token of its own.
+func (tx *Tx) SetUnsent(r Run) (err error) {
+	defer wrap(&err, "record what became of run %s attempt %d", r.UID, r.Attempt)
+	_, err = tx.exec(
+		`UPDATE runs SET unsent = 1 WHERE uid = ? AND attempt = ? AND state = ? AND tokenHash = ?`,
+		r.UID, r.Attempt, Intent, r.TokenHash,
+	)
+	return err
+}
+
 // Reopen makes a run of which nothing ran an open intent again, without rows of procs. It keeps its cluster until it
 // has another.
 func (tx *Tx) Reopen(r Run) (err error) {
 	defer wrap(&err, "reopen run %s attempt %d", r.UID, r.Attempt)
-	r.State, r.Ended, r.Submitted, r.Confirmed = Intent, time.Time{}, time.Time{}, false
+	r.State, r.Ended, r.Submitted, r.Confirmed, r.Unsent = Intent, time.Time{}, time.Time{}, false, false
 	if err := tx.UpdateRun(r); err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type Run struct {
 	TempDir   string // staging directory
 	// only HTCondor decides how its jobs ended: it may run them again, or count another code as success
 	Deferred  bool
+	Unsent    bool // of an intent: its newest submission certainly left nothing at the schedd
 	Restored  bool // recorded again after the ledger had lost it; its token is lost for good
 	Confirmed bool // HTCondor itself has confirmed every proc's end
 	Created   time.Time

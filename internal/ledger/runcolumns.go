@@ -61,6 +61,7 @@ func (r *Run) columns() []column {
 		{"earlier", &r.Earlier, false},
 		{"factory", &r.Factory, false},
 		{"unmade", &r.Unmade, true},
+		{"unsent", &r.Unsent, false},
 	}
 }
 

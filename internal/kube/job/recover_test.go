@@ -473,3 +473,31 @@ func TestWithoutTheAgeOfTheQueueNothingIsSentAgainOrLetGo(t *testing.T) {
 	}
 	require.Empty(t, w.schedd.Jobs())
 }
+
+// A refusal says that nothing was sent, also to an htcd that has started since.
+func TestWhatAQueueHasRefusedIsSentByTheNextHtcdThoughAnotherIsBack(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Down(errLimit, scheddtest.Submit)
+	w.apply(htcjob("one"))
+	require.True(t, w.run("one").Unsent)
+	w.schedd.Down(nil)
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Swap()
+	w.restart()
+	for range 4 {
+		w.later(5 * time.Second)
+	}
+	require.Len(t, w.schedd.Jobs(), 1)
+	require.False(t, w.run("one").Unsent)
+}
+
+// The next leader's submission is another one than that which was refused.
+func TestARefusalSaysNothingOfWhatANewLeaderSends(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("one"))
+	former := w.run("one")
+	former.TokenHash = []byte("another")
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.SetUnsent(former) }))
+	require.False(t, w.run("one").Unsent)
+}

@@ -47,7 +47,7 @@ func (s *Sender) Submitted(
 	along Along,
 ) (ledger.Run, error) {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", crosscheck.StopMessage(run.Stop)
-	run.Cluster = cluster.ID
+	run.Cluster, run.Unsent = cluster.ID, false
 	if run.Submitted.IsZero() {
 		run.Submitted = s.Now()
 	}

@@ -149,6 +149,9 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
 		}
 	}
+	if run.Unsent { // an older ledger may say so, too: the schedds have been asked, but another queue raises no doubt
+		return nil
+	}
 	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
 }
 

@@ -170,7 +170,7 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 	cluster, err := s.transmit(ctx, id, run)
 	s.Tries.End(run, s.Now())
 	if err != nil && condor.KindOf(err) != condor.Refused {
-		err = s.unsuccessful(id, run, err)
+		err = s.unsuccessful(ctx, id, run, err)
 	}
 	if err != nil {
 		if left := unstage(run.TempDir); left != nil {
@@ -205,8 +205,13 @@ func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Ru
 
 // unsuccessful decides what a failed submission means. A refusal is final. So is any other error of condor_submit that
 // was repeated often enough, unless its cause is something that others have done or can mend.
-func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
+func (s *Sender) unsuccessful(ctx context.Context, id schedd.Identity, run ledger.Run, err error) error {
 	t := s.Tries.Failed(run, err)
+	if t.Unsent {
+		if err := s.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.SetUnsent(run) }); err != nil {
+			s.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a refusal is not recorded")
+		}
+	}
 	e, own := errors.AsType[*condor.Error](err)
 	switch {
 	case condor.KindOf(err) == condor.Limit:
