@@ -34,8 +34,8 @@ type word struct {
 	evidence string // for humans; empty: nobody asks for it
 }
 
-// apply changes a row; stop is why htcd stops the DAG, "" if it does not. It may have begun after HTCondor was asked, and
-// before it answered.
+// apply changes a row; stop is why htcd stops the DAG, "" if it does not. It may have begun after HTCondor was asked,
+// and before it answered.
 func (w word) apply(n ledger.Node, stop string) (ledger.Node, bool) {
 	before := n
 	switch {
