@@ -21,8 +21,8 @@ func (tx *Tx) UpdateIntent(r Run) error {
 	return tx.UpdateRun(r)
 }
 
-// SetUnsent records that the newest submission of an intent left nothing at the schedd, unless another htcd, which leads
-// now, has begun one with a token of its own.
+// SetUnsent records that the newest submission of an intent left nothing at the schedd, unless another htcd, which
+// leads now, has begun one with a token of its own.
 func (tx *Tx) SetUnsent(r Run) (err error) {
 	defer wrap(&err, "record what became of run %s attempt %d", r.UID, r.Attempt)
 	_, err = tx.exec(
