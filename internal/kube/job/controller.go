@@ -137,6 +137,9 @@ func New(o Options) (*Controller, error) {
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
 		Queue: reconciler.NewQueue(), Workers: o.Fetchers, Endpoint: c.backendOf(reconciler.Asking),
 		Ledger: o.Ledger, Schedd: c.Answering, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
+		Gone: func(ctx context.Context, run ledger.Run, asked time.Time) error {
+			return c.sender.Gone(ctx, run, asked)
+		},
 	})
 	c.pusher = c.Pusher(push.Options{
 		Store: o.Output, Registries: o.Registries, Credentials: c.registryCredentials,

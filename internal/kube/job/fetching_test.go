@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -215,12 +216,40 @@ func TestAReleaseThatFailedIsDoneWithoutARestart(t *testing.T) {
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Transfer))
 }
 
+func TestOutputIsNotGivenUpWhileTheScheddShowsAnotherQueue(t *testing.T) {
+	for name, other := range otherQueues {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t)
+			w.apply(htcjob("one"))
+			w.completed(1)
+			w.schedd.Down(errUnreachable, scheddtest.Transfer)
+			w.crosscheck()
+			w.schedd.Down(nil, scheddtest.Transfer)
+			sent := w.schedd.Jobs()
+			w.clock = w.clock.Add(time.Second)
+			other(w.schedd)
+			for range 3 {
+				w.clock = w.clock.Add(time.Minute)
+				w.fetchAgain("one")
+			}
+			require.Contains(t, w.fetched("one"), "it has another queue than when the attempt began")
+			w.schedd.Restore(sent)
+			w.clock = w.clock.Add(time.Minute)
+			w.fetchAgain("one")
+			require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+		})
+	}
+}
+
 func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one", queueOf(2)))
 	w.completed(1, 1)
 	w.schedd.Leave(1, 0)
 	w.crosscheck()
+	require.Equal(t, ledger.NotFetched, w.proc("one", 1, 0).Fetched, "two answers say that it is gone")
+	w.clock = w.clock.Add(recovery.AbsentTwice)
+	w.fetchAgain("one")
 	require.Equal(
 		t,
 		"False GivenUp: the output of 1 job is here, the output of 1 other job could not be fetched",

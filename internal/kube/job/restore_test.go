@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/ledgertest"
 	"htc.cern.ch/htcd/internal/output"
@@ -76,6 +77,8 @@ func TestOutputOfWhichNobodyKnowsAnyMoreIsGivenUp(t *testing.T) {
 	w.crosscheck()
 	w.clock = w.clock.Add(2 * crosscheck.LostAfter)
 	w.crosscheck()
+	w.clock = w.clock.Add(recovery.AbsentTwice)
+	w.fetchAgain("one")
 	require.Contains(t, w.fetched("one"), "False GivenUp: ")
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase, "its end stands")
 	asked := w.schedd.Calls(scheddtest.History)

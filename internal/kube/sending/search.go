@@ -135,6 +135,31 @@ func (s *Sender) Opens(
 // the time that other missing jobs get. Both answers must be those of one process at each of the places where it may
 // be: what one with an empty queue said means nothing once another has the queue.
 func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledger.Run, asked time.Time) error {
+	if err := s.twice(ctx, run.UID, places, asked, "anything is sent"); err != nil {
+		return err
+	}
+	if run.Unsent { // an older ledger may say so, too: the schedds have been asked, but another queue raises no doubt
+		return nil
+	}
+	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
+}
+
+// Gone is Missing for jobs of a run that have ended, whose output is still to be fetched.
+func (s *Sender) Gone(ctx context.Context, run ledger.Run, asked time.Time) error {
+	name, places := fmt.Sprintf("%s/%d", run.UID, run.Attempt), []backend.Target{backend.TargetOf(run)}
+	err := s.twice(ctx, name, places, asked, "its output is given up")
+	if err == nil {
+		err = s.doubt(ctx, name, places, run.Submitted, asked, "its output is given up")
+	}
+	if err == nil {
+		s.Absences.Clear(name)
+	}
+	return err
+}
+
+// twice returns a *Waiting unless this is the second answer of the same processes without a trace of what has that name
+// among the absences; then says what follows from it.
+func (s *Sender) twice(ctx context.Context, name string, places []backend.Target, asked time.Time, then string) error {
 	var starts int64 // of all, which becomes another if one of them is started again
 	for _, t := range places {
 		d, err := s.daemon(ctx, t, s.Now().Add(-lately))
@@ -143,16 +168,13 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 		}
 		starts += d.Started
 	}
-	if asked.Sub(s.Absences.Of(run.UID, starts, asked)) < recovery.AbsentTwice {
+	if asked.Sub(s.Absences.Of(name, starts, asked)) < recovery.AbsentTwice {
 		return &Waiting{
 			After:   recovery.AbsentTwice,
-			Message: "the schedd does not know this attempt; it is asked once more before anything is sent",
+			Message: "the schedd does not know this attempt; it is asked once more before " + then,
 		}
 	}
-	if run.Unsent { // an older ledger may say so, too: the schedds have been asked, but another queue raises no doubt
-		return nil
-	}
-	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
+	return nil
 }
 
 // Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if one of them has
@@ -164,7 +186,17 @@ func (s *Sender) Doubtful(
 	asked time.Time,
 	then string,
 ) error {
-	if asked.Sub(s.Absences.First(run.UID, asked)) >= crosscheck.LostAfterMany {
+	return s.doubt(ctx, run.UID, places, run.Created, asked, then)
+}
+
+func (s *Sender) doubt(
+	ctx context.Context,
+	name string,
+	places []backend.Target,
+	began, asked time.Time,
+	then string,
+) error {
+	if asked.Sub(s.Absences.First(name, asked)) >= crosscheck.LostAfterMany {
 		return nil
 	}
 	for _, t := range places {
@@ -172,7 +204,7 @@ func (s *Sender) Doubtful(
 		if err != nil {
 			return err
 		}
-		if crosscheck.Another(d, run.Created) {
+		if crosscheck.Another(d, began) {
 			return &Waiting{
 				After: time.Minute,
 				Message: "the schedd does not know this attempt, but it has another queue than when the attempt began: it may be that its spool is not mounted, " +

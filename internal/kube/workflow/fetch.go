@@ -116,6 +116,7 @@ func (c *Controller) fetchAll(
 		}
 	}
 	var some bool
+	asked := c.Now()
 	err = c.Ledger.Read(
 		ctx,
 		func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err },
@@ -131,7 +132,7 @@ func (c *Controller) fetchAll(
 	}
 	switch {
 	case errors.Is(err, errGone):
-		return ledger.GivenUp, nil
+		return ledger.GivenUp, c.sender.Gone(ctx, run, asked)
 	case err != nil:
 		return 0, err
 	}

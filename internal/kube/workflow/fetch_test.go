@@ -23,6 +23,15 @@ func (w *world) fetched(name string, dag int) ledger.Fetched {
 	return job.Fetched
 }
 
+// fetchAgain does what follows the back-off of a fetch, twice, as two answers must say that a job is gone.
+func (w *world) fetchAgain(name string) {
+	for range 2 {
+		w.clock = w.clock.Add(time.Minute)
+		w.fetches.Add("default/" + name)
+		w.settle()
+	}
+}
+
 func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) {
 	for name, c := range map[string]struct {
 		died  scheddtest.Fault
@@ -41,6 +50,7 @@ func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) 
 
 			w.restart()
 			w.later(time.Minute)
+			w.fetchAgain("flow")
 			require.Empty(t, w.schedd.Jobs())
 			require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
 			require.Equal(t, 1, w.schedd.Calls(scheddtest.Transfer), "what has arrived is not fetched again")
@@ -61,7 +71,10 @@ func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
 	w.schedd.Lose(1, 0)
 	w.restart()
 	w.later(time.Minute)
-	require.Equal(t, ledger.GivenUp, w.fetched("flow", 1))
+	require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
+	w.fetchAgain("flow")
+	_, message = w.says("flow", v1alpha1.ConditionOutputFetched)
+	require.Equal(t, ledger.GivenUp, w.fetched("flow", 1), message)
 }
 
 func TestADAGStaysFetchableUntilItsOwnAccountLetsItGo(t *testing.T) {

@@ -185,6 +185,7 @@ func TestADAGIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
 	w.ends(2)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
 	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, w.flow("flow").Status.Nodes)
+	w.fetchAgain("flow")
 	reason, _ := w.says("flow", v1alpha1.ConditionOutputFetched)
 	require.Equal(t, "Fetched", reason)
 }

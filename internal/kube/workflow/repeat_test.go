@@ -171,6 +171,7 @@ func TestADAGThatRepeatsIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
 	require.Equal(t, nodes, w.states(2))
 	w.measures(2, map[int]float64{1: 5})
 	w.ends(2)
+	w.fetchAgain("w")
 	require.Equal(t, []string{"1.0", "2.0", "3.0"}, w.flow("w").Status.JobID, "it was repeated as often as it may be")
 	w.ends(3)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("w").Status.Phase)

@@ -51,9 +51,11 @@ type Options struct {
 	Queue     fairqueue.Queue
 	Workers   int // HTCJobs whose output is fetched in parallel at each schedd
 	// Endpoint returns the schedd to ask for an HTCJob.
-	Endpoint    func(ctx context.Context, key string) schedd.Endpoint
-	Ledger      Ledger
-	Schedd      Schedd
+	Endpoint func(ctx context.Context, key string) schedd.Endpoint
+	Ledger   Ledger
+	Schedd   Schedd
+	// Gone returns nil if ended jobs of a run, which the queue did not show when it was asked then, will not be back.
+	Gone        func(ctx context.Context, run ledger.Run, asked time.Time) error
 	Credentials backend.Credentials
 	Observer    Observer
 	Log         zerolog.Logger

@@ -15,6 +15,7 @@ import (
 // giveUpGone gives up the output of jobs that have left the queue. Those still there belong to somebody else or are
 // running again.
 func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error {
+	asked := f.Now()
 	queued, err := f.queued(ctx, b)
 	if err != nil {
 		return err
@@ -30,6 +31,11 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 			others = append(others, j)
 		default:
 			again = true
+		}
+	}
+	if len(gone) > 0 {
+		if err := f.Gone(ctx, b.run, asked); err != nil {
+			return err
 		}
 	}
 	if err := f.giveUp(ctx, b.run, gone, "the job left the queue before its output was fetched"); err != nil {
