@@ -163,6 +163,7 @@ func (s *Sender) Forget(ctx context.Context, namespace, name, uid string) error 
 	}
 	s.Tries.Forget(uid)
 	s.Absences.Clear(uid)
+	s.Absences.Clear(endedOf(uid))
 	if err := s.Output.Sweep(false); err != nil {
 		s.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
 	}

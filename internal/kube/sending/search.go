@@ -146,16 +146,16 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 
 // Gone is Missing for jobs of a run that have ended, whose output is still to be fetched.
 func (s *Sender) Gone(ctx context.Context, run ledger.Run, asked time.Time) error {
-	name, places := fmt.Sprintf("%s/%d", run.UID, run.Attempt), []backend.Target{backend.TargetOf(run)}
-	err := s.twice(ctx, name, places, asked, "its output is given up")
-	if err == nil {
-		err = s.doubt(ctx, name, places, run.Submitted, asked, "its output is given up")
+	name, places := endedOf(run.UID), []backend.Target{backend.TargetOf(run)}
+	if err := s.twice(ctx, name, places, asked, "its output is given up"); err != nil {
+		return err
 	}
-	if err == nil {
-		s.Absences.Clear(name)
-	}
-	return err
+	return s.doubt(ctx, name, places, run.Submitted, asked, "its output is given up")
 }
+
+// endedOf returns the name of the ended jobs of an object among the absences. It stays there, so that of many jobs that
+// are gone the first alone are asked about twice.
+func endedOf(uid string) string { return uid + "/ended" }
 
 // twice returns a *Waiting unless this is the second answer of the same processes without a trace of what has that name
 // among the absences; then says what follows from it.
