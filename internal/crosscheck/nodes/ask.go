@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -89,7 +90,7 @@ func (c *Checker) askHistory(
 			continue
 		}
 		unseen = append(unseen, run)
-		if !k.sinceMark() || !since.compared[keyOf(run)] && !run.Submitted.After(since.At) {
+		if !k.sinceMark() || !since.covers(run) && !run.Submitted.After(since.At) {
 			bound.Since = ""
 		}
 	}
@@ -104,17 +105,25 @@ func (c *Checker) askHistory(
 	return nil
 }
 
-// mark is the newest entry of the history at some time, and the DAGs that were compared with the history up to it.
+// mark is the newest entry of the history at some time, and the DAGs that were compared with the history up to it, with
+// the accounts whose jobs were theirs then.
 type mark struct {
 	crosscheck.Mark
-	compared map[key]bool
+	compared map[key][]string
+}
+
+// covers reports whether a DAG was compared up to the mark. Where its account has become known since, as another one,
+// its jobs were taken for somebody else's.
+func (m mark) covers(run ledger.Run) bool {
+	accounts, compared := m.compared[keyOf(run)]
+	return compared && (run.Account == "" || slices.Contains(accounts, run.Account))
 }
 
 // split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is
 // missing matters.
 func (m mark) split(runs []ledger.Run) (covered, rest []ledger.Run) {
 	for _, run := range runs {
-		if m.compared[keyOf(run)] && !run.Confirmed {
+		if m.covers(run) && !run.Confirmed {
 			covered = append(covered, run)
 		} else {
 			rest = append(rest, run)

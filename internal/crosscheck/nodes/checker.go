@@ -52,7 +52,7 @@ type Checker struct {
 	owners owners
 
 	mu       sync.Mutex
-	compared map[backend.Target]map[key]bool // DAGs, up to the gate's mark, all ads of whose nodes could be read
+	compared map[backend.Target]map[key][]string // DAGs, up to the gate's mark, all ads of whose nodes could be read
 	// when an ended DAG was first compared and some of its nodes never had a job, as far as anybody has seen
 	missed map[key]time.Time
 }
@@ -78,7 +78,7 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 		if l.missing.Jobs == 0 {
 			c.Observer.Missing(g.Target, l.missing)
 		}
-		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l.unread)
+		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l)
 		return err
 	})
 }
@@ -334,17 +334,17 @@ func (c *Checker) uncover(t backend.Target, failed []key) {
 	}
 }
 
-func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, unread map[key]bool) {
-	compared := make(map[key]bool, len(g.Runs))
+func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, l *look) {
+	compared := make(map[key][]string, len(g.Runs))
 	for _, run := range g.Runs {
-		if !unread[keyOf(run)] {
-			compared[keyOf(run)] = true
+		if !l.unread[keyOf(run)] {
+			compared[keyOf(run)] = l.accounts[keyOf(run)]
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.compared == nil {
-		c.compared = map[backend.Target]map[key]bool{}
+		c.compared = map[backend.Target]map[key][]string{}
 	}
 	c.compared[g.Target] = compared
 	c.gate.SetMark(g.Target, m)

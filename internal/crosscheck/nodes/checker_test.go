@@ -302,6 +302,25 @@ func TestTheNodesOfADAGAreJobsOfTheAccountThatItsOwnJobHas(t *testing.T) {
 	require.Equal(t, []ledger.NodeState{isIdle, waits}, w.states("u1"))
 }
 
+// As where the ledger is lost, and the Secret has another account by then.
+func TestWhatHasLeftBeforeTheAccountOfADAGIsKnownIsRead(t *testing.T) {
+	w := newWorld(t)
+	w.Whole = time.Hour
+	run := w.send("u1", 1)
+	w.node("u1", 0, 92)
+	w.schedd.Edit(92, 0, func(j *condor.Job) { j.Owner = "alice" })
+	w.leaves(92, 3)
+	w.crosscheck()
+	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"), "the target's account is robot")
+	w.node("u2", 0, 93) // the newest entry of the history
+	w.leaves(93, 0)
+	w.crosscheck()
+	run.Account = "alice"
+	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
+	w.crosscheck()
+	require.Equal(t, ledger.NodeFailed, w.states("u1")[0])
+}
+
 func TestADAGWhoseAccountCannotBeKnownWaitsAlone(t *testing.T) {
 	w := newWorld(t)
 	w.Whole = time.Hour
