@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -459,4 +460,28 @@ func TestNoDAGIsCalledLostWhileTheScheddShowsAQueueYoungerThanTheWorkflow(t *tes
 	reason, _ = w.says("flow", v1alpha1.ConditionSubmitted)
 	require.Equal(t, "Submitted", reason)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
+// Its Secret has another account since then, and its status was not written any more.
+func TestADAGThatTheLedgerHasLostIsNotSentAgainWithOtherCredentials(t *testing.T) {
+	w := newWorld(t)
+	before := w.apply(newWorkflow("flow")).Status
+	w.ends(1)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	w.schedd.Edit(2, 0, func(j *condor.Job) { j.Owner = "another" })
+	flow := w.flow("flow").DeepCopy()
+	flow.Status = before
+	require.NoError(t, w.store.Update(flow))
+	w.openLedger()
+	w.wait()
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	require.Contains(
+		t,
+		fmt.Sprint(w.flow("flow").Status.Conditions),
+		"job 2.0 of the account another carries this HTCWorkflow's tag",
+	)
+	w.schedd.Edit(2, 0, func(j *condor.Job) { j.Owner = scheddtest.Robot })
+	w.wait()
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("flow").Status.JobID)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 }
