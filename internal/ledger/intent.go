@@ -9,7 +9,8 @@ import (
 var ErrWentOn = errors.New("another htcd has gone on with this attempt")
 
 // UpdateIntent writes a run only while the ledger has it as an open intent: a process that was suspended before this
-// write and has lost the Lease must not overwrite what the next leader recorded.
+// write and has lost the Lease must not overwrite what the next leader recorded. It writes the next submission, or the
+// intent's end, and a refusal (SetUnsent) says nothing of either.
 func (tx *Tx) UpdateIntent(r Run) error {
 	now, err := tx.Run(r.UID, r.Attempt)
 	if err != nil {
@@ -18,6 +19,7 @@ func (tx *Tx) UpdateIntent(r Run) error {
 	if now.State != Intent {
 		return ErrWentOn
 	}
+	r.Unsent = false
 	return tx.UpdateRun(r)
 }
 
@@ -36,7 +38,7 @@ func (tx *Tx) SetUnsent(r Run) (err error) {
 // has another.
 func (tx *Tx) Reopen(r Run) (err error) {
 	defer wrap(&err, "reopen run %s attempt %d", r.UID, r.Attempt)
-	r.State, r.Ended, r.Submitted, r.Confirmed, r.Unsent = Intent, time.Time{}, time.Time{}, false, false
+	r.State, r.Ended, r.Submitted, r.Confirmed = Intent, time.Time{}, time.Time{}, false
 	if err := tx.UpdateRun(r); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Checker struct {
 	owners owners
 
 	mu       sync.Mutex
-	compared map[backend.Target]map[key][]string // DAGs, up to the gate's mark, all ads of whose nodes could be read
+	compared map[backend.Target]map[key][]string // see mark; all ads of their nodes could be read
 	// when an ended DAG was first compared and some of its nodes never had a job, as far as anybody has seen
 	missed map[key]time.Time
 }

@@ -224,7 +224,11 @@ func TestTheHistoryIsReadBackToTheLastPassOnly(t *testing.T) {
 	w := newWorld(t)
 	w.send("u1", 1)
 	var bounds []string
-	w.Checker.Schedd = listening{w.schedd, func(b schedd.HistoryBounds) { bounds = append(bounds, b.Since) }}
+	w.Checker.Schedd = listening{w.schedd, func(q schedd.Query) {
+		if b := q.Left; b != nil && b.Limit == 0 {
+			bounds = append(bounds, b.Since)
+		}
+	}}
 	w.node("u1", 0, 92)
 	w.leaves(92, 0)
 	w.crosscheck()
@@ -237,28 +241,15 @@ func TestTheHistoryIsReadBackToTheLastPassOnly(t *testing.T) {
 	require.Equal(t, "92.0", bounds[2], "what was sent since is not in what was read before")
 }
 
-// listening tells the bounds of questions about nodes.
+// listening tells of questions before they are asked.
 type listening struct {
 	*scheddtest.Schedd
-	asked func(schedd.HistoryBounds)
+	asked func(schedd.Query)
 }
 
 func (l listening) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
-	if b := q.Left; b != nil && b.Limit == 0 {
-		l.asked(*b)
-	}
+	l.asked(q)
 	return l.Schedd.Query(ctx, id, q, fn)
-}
-
-// interrupting calls a function before each question.
-type interrupting struct {
-	*scheddtest.Schedd
-	first func()
-}
-
-func (i interrupting) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
-	i.first()
-	return i.Schedd.Query(ctx, id, q, fn)
 }
 
 func TestNobodyElsesJobIsANode(t *testing.T) {
@@ -457,7 +448,8 @@ func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
 	for name, when := range map[string]func(t *testing.T, w *world, run ledger.Run){
 		"before": stop,
 		"after the DAG was read, and before HTCondor answers": func(t *testing.T, w *world, run ledger.Run) {
-			w.Schedd = interrupting{w.schedd, sync.OnceFunc(func() { stop(t, w, run) })}
+			begins := sync.OnceFunc(func() { stop(t, w, run) })
+			w.Schedd = listening{w.schedd, func(schedd.Query) { begins() }}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

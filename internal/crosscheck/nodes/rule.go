@@ -75,13 +75,13 @@ func confirmed(told, is ledger.Proc) ledger.Proc {
 	return told
 }
 
-// miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG; stop as in apply.
-func miss(n ledger.Node, of dag, stop string, doubt crosscheck.Doubt, at time.Time) (ledger.Node, bool) {
+// miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG.
+func miss(n ledger.Node, of dag, doubt crosscheck.Doubt, at time.Time) (ledger.Node, bool) {
 	if n.Claimed && !of.ended() {
 		return n, false
 	}
 	before := n
-	n.Proc = observe(n.Proc, crosscheck.Absence(stop, doubt, at))
+	n.Proc = observe(n.Proc, crosscheck.Absence(of.run.Stop, doubt, at))
 	if before.Status == ledger.StatusOpen && n.Reason == crosscheck.ReasonLost && of.succeeded() {
 		n.Status, n.Reason, n.Message = ledger.StatusSucceeded, reasonDone, messageDone
 	}

@@ -93,7 +93,7 @@ func says(cluster, code, exit int) event {
 func gone(ended bool) event {
 	return event{"absence", func(n ledger.Node, at time.Time) ledger.Node {
 		if n.Cluster != 0 {
-			n, _ = miss(n, dag{run: ledger.Run{Confirmed: ended}}, "", "", at)
+			n, _ = miss(n, dag{run: ledger.Run{Confirmed: ended}}, "", at)
 		}
 		return n
 	}}
@@ -256,12 +256,12 @@ func TestAJobThatVanishedIsLostUnlessItsDAGHasSucceeded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := runs(95).do(waiting(false), start)
-			n, changed := miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute))
+			n, changed := miss(n, tt.of, "", start.Add(time.Minute))
 			require.True(t, changed)
 			require.Equal(t, ledger.StatusOpen, n.Status)
-			n, changed = miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute+crosscheck.LostAfter-1))
+			n, changed = miss(n, tt.of, "", start.Add(time.Minute+crosscheck.LostAfter-1))
 			require.False(t, changed)
-			n, _ = miss(n, tt.of, tt.of.run.Stop, "", start.Add(time.Minute+crosscheck.LostAfter))
+			n, _ = miss(n, tt.of, "", start.Add(time.Minute+crosscheck.LostAfter))
 			require.Equal(t, tt.status, n.Status)
 			require.Equal(t, tt.reason, n.Reason)
 		})

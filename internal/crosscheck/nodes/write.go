@@ -113,6 +113,8 @@ func (k *comparison) changes(tx *ledger.Tx, numbers []int, absent map[int]bool, 
 	if err != nil {
 		return nil, err
 	}
+	fate := k.dag
+	fate.run.Stop = run.Stop
 	var changes []change
 	for _, was := range rows {
 		is, changed := was, false
@@ -123,7 +125,7 @@ func (k *comparison) changes(tx *ledger.Tx, numbers []int, absent map[int]bool, 
 		}
 		if absent[was.Number] && is.Cluster == was.Cluster {
 			var more bool
-			is, more = miss(is, k.dag, run.Stop, k.doubtful, at)
+			is, more = miss(is, fate, k.doubtful, at)
 			changed = changed || more
 		}
 		if changed {

@@ -87,10 +87,7 @@ func (w *world) underWay(name string) (goOn func()) {
 func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
-	w.completed(1)
-	w.schedd.Down(errUnreachable, scheddtest.Transfer)
-	w.crosscheck()
-	w.schedd.Down(nil, scheddtest.Transfer)
+	w.completedUnfetched(1)
 	goOn := w.underWay("one")
 	w.delete("one")
 	require.Nil(t, w.job("one"))
@@ -101,10 +98,7 @@ func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
 func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one"))
-	w.completed(1)
-	w.schedd.Down(errUnreachable, scheddtest.Transfer)
-	w.crosscheck()
-	w.schedd.Down(nil, scheddtest.Transfer)
+	w.completedUnfetched(1)
 	goOn := w.underWay("one")
 	w.schedd.Down(errUnreachable, scheddtest.Transfer)
 	left := filepath.Join(w.Output.Root, "default", "one", "1", "7")

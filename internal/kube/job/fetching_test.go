@@ -30,6 +30,15 @@ func (w *world) completed(cluster int, codes ...int) {
 	}
 }
 
+// completedUnfetched is completed where HTCondor's word is known, and the output is still to be fetched.
+func (w *world) completedUnfetched(cluster int, codes ...int) {
+	w.t.Helper()
+	w.completed(cluster, codes...)
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
+	w.crosscheck()
+	w.schedd.Down(nil, scheddtest.Transfer)
+}
+
 // kept returns the content of a file of a proc's output, "absent" if there is none.
 func (w *world) kept(name string, attempt, proc int, file string) string {
 	w.t.Helper()
@@ -221,10 +230,7 @@ func TestOutputIsNotGivenUpWhileTheScheddShowsAnotherQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithOutput(t)
 			w.apply(htcjob("one"))
-			w.completed(1)
-			w.schedd.Down(errUnreachable, scheddtest.Transfer)
-			w.crosscheck()
-			w.schedd.Down(nil, scheddtest.Transfer)
+			w.completedUnfetched(1)
 			sent := w.schedd.Jobs()
 			w.clock = w.clock.Add(time.Second)
 			other(w.schedd)

@@ -32,12 +32,7 @@ func TestWhatEndedBeforeTheLedgerWasLostIsFetched(t *testing.T) {
 			require.NoError(w.t, w.callback("one", 1, 0))
 			w.completed(1, 3)
 		},
-		"by HTCondor's word": func(w *world) {
-			w.completed(1, 3)
-			w.schedd.Down(errUnreachable, scheddtest.Transfer)
-			w.crosscheck()
-			w.schedd.Down(nil, scheddtest.Transfer)
-		},
+		"by HTCondor's word": func(w *world) { w.completedUnfetched(1, 3) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldWithOutput(t)

@@ -48,7 +48,7 @@ func (s *Sender) Submitted(
 	along Along,
 ) (ledger.Run, error) {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", crosscheck.StopMessage(run.Stop)
-	run.Cluster, run.Unsent = cluster.ID, false
+	run.Cluster = cluster.ID
 	if run.Submitted.IsZero() {
 		run.Submitted = s.Now()
 	}

@@ -141,7 +141,7 @@ func (s *Sender) Missing(ctx context.Context, places []backend.Target, run ledge
 	if run.Unsent { // an older ledger may say so, too: the schedds have been asked, but another queue raises no doubt
 		return nil
 	}
-	return s.Doubtful(ctx, places, run, asked, "the attempt is sent")
+	return s.Doubtful(ctx, run.UID, places, run.Created, asked, "the attempt is sent")
 }
 
 // Gone is Missing for jobs of a run that have ended, whose output is still to be fetched.
@@ -150,7 +150,7 @@ func (s *Sender) Gone(ctx context.Context, run ledger.Run, asked time.Time) erro
 	if err := s.twice(ctx, name, places, asked, "its output is given up"); err != nil {
 		return err
 	}
-	return s.doubt(ctx, name, places, run.Submitted, asked, "its output is given up")
+	return s.Doubtful(ctx, name, places, run.Submitted, asked, "its output is given up")
 }
 
 // endedOf returns the name of the ended jobs of an object among the absences. It stays there, so that of many jobs that
@@ -177,19 +177,9 @@ func (s *Sender) twice(ctx context.Context, name string, places []backend.Target
 	return nil
 }
 
-// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of an attempt, if one of them has
-// another queue than when it began; then says what happens after that.
+// Doubtful returns a *Waiting for the first hour in which no schedd has a trace of what has that name among the
+// absences, if one of them has another queue than when it began; then says what happens after that.
 func (s *Sender) Doubtful(
-	ctx context.Context,
-	places []backend.Target,
-	run ledger.Run,
-	asked time.Time,
-	then string,
-) error {
-	return s.doubt(ctx, run.UID, places, run.Created, asked, then)
-}
-
-func (s *Sender) doubt(
 	ctx context.Context,
 	name string,
 	places []backend.Target,

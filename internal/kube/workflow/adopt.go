@@ -83,8 +83,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 
 // doubtful returns a *sending.Waiting while DAGs may be missing because a schedd shows another queue than its own.
 func (c *Controller) doubtful(ctx context.Context, w *v1alpha1.HTCWorkflow, places []backend.Target) error {
-	sent := ledger.Run{UID: string(w.UID), Created: w.CreationTimestamp.Time}
-	return c.sender.Doubtful(ctx, places, sent, c.Now(), "it counts as lost")
+	return c.sender.Doubtful(ctx, string(w.UID), places, w.CreationTimestamp.Time, c.Now(), "it counts as lost")
 }
 
 // lostAt returns where a DAG of such a workflow would be sent now, and where those may be that were sent.

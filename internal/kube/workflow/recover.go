@@ -104,7 +104,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	}
 	defer leave()
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))
-	again.Factory, again.Unsent = p.sandbox.Factory, false
+	again.Factory = p.sandbox.Factory
 	err = c.Ledger.Write(
 		ctx,
 		func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) },

@@ -447,7 +447,7 @@ renew() {
 			elif [ -e "$f" ] && [ ! -f "$f" ]; then
 				rm -f "$f" # HTCondor would read a FIFO without end, and keep the slot
 			elif [ -f "$f" ] && [ ! -r "$f" ]; then
-				chmod u+rw "$f" # HTCondor would hold the job; should the job begin anew, it finds this file
+				chmod u+rw "$f" # HTCondor would hold the job, and a second run could not write it
 			fi
 		done
 		set_aside "$@"
