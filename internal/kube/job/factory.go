@@ -75,7 +75,7 @@ func (c *Controller) launched(
 				why,
 			),
 		}
-	case launcher.Status == condor.Completed || launcher.Status == condor.Removed:
+	case launcher.Over():
 		return f, nil // its jobs were removed: the cross-check says so
 	case launcher.Status == condor.Idle && c.Now().Sub(time.Unix(launcher.QDate, 0)) >= schedd.StartsWithin:
 		return f, &sending.Waiting{

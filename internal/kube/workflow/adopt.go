@@ -52,7 +52,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	}
 	next, err := s.nextLost(sent, unstaged)
 	switch {
-	case err != nil && !s.forgettable(c.Output.Root != ""):
+	case err != nil && !s.forgettable(c.Output.Root != "", found):
 		return cmp.Or(c.doubtful(ctx, w, places), err)
 	case err != nil:
 	case next.attempts > 0:
@@ -71,7 +71,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 		}
 		return c.sendLost(ctx, w, s, t, places, sending.Found{Others: others})
 	}
-	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "") {
+	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "", found) {
 		_, newest := sending.Newest(found)
 		if err := c.releaseBefore(ctx, found, newest+1); err != nil {
 			return err

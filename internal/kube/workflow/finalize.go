@@ -101,7 +101,7 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 // releaseEnded lets those of some DAGs that have ended, or were removed, leave the queue.
 func (c *Controller) releaseEnded(ctx context.Context, t backend.Target, dags []condor.Job) error {
 	for _, j := range dags {
-		if j.Status != condor.Completed && j.Status != condor.Removed {
+		if !j.Over() {
 			continue
 		}
 		procs := schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true}

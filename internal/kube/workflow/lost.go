@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
@@ -120,12 +121,37 @@ func speaksOf(w *v1alpha1.HTCWorkflow, j condor.Job) bool {
 
 func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
 
-// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing
-// of it is still to be fetched, and another is to begin. With spec.resume that runs all nodes, as none is known to be
-// done.
-func (s Situation) forgettable(stores bool) bool {
-	w := s.Workflow
-	return w.Status.Phase.Terminal() && s.dueAfterLoss() && int(w.Status.Attempt) > s.Attempt &&
-		(!stores || len(w.Status.JobID) == 0 ||
-			meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
+// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, as its
+// status says and HTCondor does not deny, nothing of it is still to be fetched, and another is to begin. With
+// spec.resume that runs all nodes, as none is known to be done.
+func (s Situation) forgettable(stores bool, found []sending.At) bool {
+	status := s.Workflow.Status
+	return (status.Phase.Terminal() || allEnded(status.Nodes)) && !goesOn(s.Workflow, found) &&
+		s.dueAfterLoss() && int(status.Attempt) > s.Attempt &&
+		(!stores || len(status.JobID) == 0 ||
+			meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionOutputFetched))
+}
+
+// allEnded reports whether no node of the DAGs that were sent may still run. The phase does not say that of a workflow
+// that was edited after its end.
+func allEnded(n v1alpha1.NodeCounts) bool { return n.Total > 0 && n.Done+n.Failed+n.Futile == n.Total }
+
+// goesOn reports whether HTCondor has a DAG of a workflow that has not ended, or a later one than its status speaks of.
+// Of other accounts' DAGs, which may carry its tag without being its own, those count of which the status speaks.
+func goesOn(w *v1alpha1.HTCWorkflow, found []sending.At) bool {
+	newest, told := 0, 0
+	for _, at := range found {
+		newest = max(newest, at.Newest())
+		for _, j := range slices.Concat(at.Queued, at.Left, at.Others) {
+			if speaksOf(w, j) {
+				told = max(told, j.Tag.Attempt)
+			}
+		}
+		open := func(j condor.Job) bool { return !j.Over() }
+		if slices.ContainsFunc(at.Queued, open) ||
+			slices.ContainsFunc(at.Others, func(j condor.Job) bool { return open(j) && speaksOf(w, j) }) {
+			return true
+		}
+	}
+	return told > 0 && newest > told
 }

@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -335,6 +336,65 @@ func TestAnEndedWorkflowOfWhichNothingIsLeftCanBeRunAgain(t *testing.T) {
 		w.wait()
 		require.EqualValues(t, 2, w.flow("flow").Status.Attempt, resume)
 		require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), resume)
+	}
+}
+
+// Its status says Idle from the edit to the next DAG.
+func TestAWorkflowThatWasEditedAfterItsEndRunsAgainWhenTheLedgerIsLost(t *testing.T) {
+	for _, owner := range []string{scheddtest.Robot, "another"} {
+		w := newWorld(t)
+		w.apply(oneStep("flow"))
+		w.ends(1)
+		w.schedd.Put(w.schedd.Gone()...)
+		w.schedd.Edit(1, 0, func(j *condor.Job) { j.Owner, j.Status = owner, condor.Running })
+		changed := w.flow("flow").DeepCopy()
+		changed.Spec.Sequences.Count, changed.Spec.Resume = new(int32(3)), v1alpha1.ResumeFromFailure
+		changed.Generation, changed.Status.Phase = 2, v1alpha1.PhaseIdle
+		require.NoError(t, w.store.Update(changed))
+		w.openLedger()
+		w.wait()
+		reason, _ := w.says("flow", v1alpha1.ConditionSubmitted)
+		require.Equal(t, reasonLedgerLost, reason, "as long as HTCondor says that it has not ended")
+		require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+		w.schedd.Edit(1, 0, func(j *condor.Job) { j.Status = condor.Completed })
+		w.wait()
+		w.wait()
+		require.EqualValues(t, 2, w.flow("flow").Status.Attempt, owner)
+		require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID, owner)
+		require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), owner)
+	}
+}
+
+func TestAnEditDuringAnAttemptForgetsNothingWhenTheLedgerIsLost(t *testing.T) {
+	fetched := metav1.Condition{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionTrue}
+	job := func(number, cluster int, status condor.JobStatus) condor.Job {
+		return condor.Job{Cluster: cluster, Status: status, Tag: condor.Tag{Attempt: number}}
+	}
+	for name, c := range map[string]struct {
+		nodes v1alpha1.NodeCounts
+		found sending.Found
+		want  bool
+	}{
+		"it has ended":                      {v1alpha1.NodeCounts{Total: 3, Done: 1, Failed: 1, Futile: 1}, sending.Found{Left: []condor.Job{job(1, 7, condor.Completed)}}, true},
+		"nothing is known any more":         {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{}, true},
+		"nodes had not ended":               {v1alpha1.NodeCounts{Total: 3, Done: 2}, sending.Found{Left: []condor.Job{job(1, 7, condor.Completed)}}, false},
+		"no node was known":                 {v1alpha1.NodeCounts{}, sending.Found{Left: []condor.Job{job(1, 7, condor.Completed)}}, false},
+		"DAGMan has not ended":              {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{Queued: []condor.Job{job(1, 7, condor.Running)}}, false},
+		"a later DAG has":                   {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{Left: []condor.Job{job(1, 7, condor.Completed), job(2, 8, condor.Completed)}}, false},
+		"another account's, as it says":     {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{Others: []condor.Job{job(1, 7, condor.Running)}}, false},
+		"another account's, with its tag":   {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{Others: []condor.Job{job(1, 9, condor.Running)}}, true},
+		"an earlier attempt's waits for it": {v1alpha1.NodeCounts{Total: 3, Done: 3}, sending.Found{Queued: []condor.Job{job(1, 6, condor.Removed), job(2, 7, condor.Completed)}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			s.Workflow.Status = v1alpha1.HTCWorkflowStatus{
+				Attempt: 1, Phase: v1alpha1.PhaseIdle, JobID: []string{"7.0"}, SpecHash: "before", Nodes: c.nodes,
+				Conditions: []metav1.Condition{fetched},
+			}
+			s.Attempt, s.DAGs = 0, nil
+			require.Equal(t, c.want, s.forgettable(true, []sending.At{{Found: c.found}}))
+		})
 	}
 }
 

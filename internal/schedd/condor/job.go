@@ -179,6 +179,9 @@ func (j Job) Done() bool {
 	return j.Status == Completed || j.Status == Removed && j.LastStatus == Completed
 }
 
+// Over reports whether the job has ended or was removed.
+func (j Job) Over() bool { return j.Status == Completed || j.Status == Removed }
+
 // Held reports whether the job is held for any reason except spooling.
 func (j Job) Held() bool { return j.Status == Held && j.HoldReasonCode != HoldCodeSpooling }
 
