@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -130,6 +131,12 @@ patches:
 		_, err = b.Lab.RunInput(ctx, shared, "kubectl", "apply", "-f", "-")
 		return err == nil
 	}, func() string { return fmt.Sprint("Kueue takes no objects: ", err) })
+	// htcd looks for it twice a minute.
+	logs := []string{"-n", parts.PodNamespace, "logs", "deployment/htcd"}
+	b.Eventually(func() bool {
+		said, err := b.Lab.Run(ctx, "kubectl", logs...)
+		return err == nil && strings.Contains(said, "what names a queue of Kueue's waits for it")
+	}, func() string { return b.Kubectl(logs...) })
 	return nil
 }
 
