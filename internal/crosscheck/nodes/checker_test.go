@@ -544,6 +544,7 @@ func TestAJobWhoseAdCannotBeReadIsNeitherLostNorFutile(t *testing.T) {
 	w.leaves(92, 3)
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{hasFail, isVain}, w.states("u1"))
+	require.Equal(t, []string{"0 lost_callback"}, w.repaired, "the other never had a job")
 }
 
 func TestAnErrorOfACommandChangesNothing(t *testing.T) {

@@ -30,7 +30,8 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 			run, change := k.run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}
 			run.Deferred = ch.is.Deferred
 			seen = append(seen, change)
-			if kind, ok := crosscheck.RepairOf(run, change); ok {
+			kind, ok := crosscheck.RepairOf(run, change)
+			if neverMade := kind == crosscheck.SilentEnd && ch.is.Cluster == 0; ok && !neverMade {
 				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
 			}
 		}
