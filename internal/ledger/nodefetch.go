@@ -56,3 +56,12 @@ func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
 		Scan(&some)
 	return some, err
 }
+
+// SomeRan reports whether any node of a DAG has had a job in it, as far as anybody has told. The others have no output.
+func (tx *Tx) SomeRan(uid string, attempt int) (some bool, err error) {
+	defer wrap(&err, "whether nodes of run %s attempt %d ran", uid, attempt)
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND NOT (cluster = 0 AND status = ?)
+		AND source <> '`+SourceCarried+`')`, uid, attempt, int(StatusFutile)).
+		Scan(&some)
+	return some, err
+}

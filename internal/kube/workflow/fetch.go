@@ -115,19 +115,22 @@ func (c *Controller) fetchAll(
 			return 0, err
 		}
 	}
-	var some bool
+	var ran, some bool
 	asked := c.Now()
-	err = c.Ledger.Read(
-		ctx,
-		func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err },
-	)
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		if ran, err = tx.SomeRan(run.UID, run.Attempt); err == nil {
+			some, err = tx.SomeFetched(run.UID, run.Attempt)
+		}
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}
 	if some {
 		err = c.fetchRest(ctx, run)
 	}
-	if !some || lacksDirectory(err) {
+	// Removed early, a DAG has no directories of nodes, for which HTCondor would be asked in vain.
+	if ran && (!some || lacksDirectory(err)) {
 		err = c.brought(ctx, dagJob(run), run, func(from string) error { return c.unpack(ctx, run, from) })
 	}
 	switch {

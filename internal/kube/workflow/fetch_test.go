@@ -60,6 +60,20 @@ func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) 
 	}
 }
 
+// HTCondor has nothing to bring of a DAG that was removed before its launcher had made the directories.
+func TestADAGWhoseNodesNeverRanIsLetGoWithoutAFetch(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Fail(scheddtest.Release, scheddtest.Fault{Err: errors.New("no answer")})
+	w.schedd.Down(errors.New("no such directory"), scheddtest.Transfer)
+	w.suspend("flow", true)
+	w.schedd.Put(w.schedd.Gone()...)
+	w.fetchAgain("flow")
+	require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
+	require.Empty(t, w.schedd.Jobs())
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+}
+
 func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
 	w := newWorld(t)
 	w.apply(oneStep("flow"))
