@@ -61,6 +61,7 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for _, run := range runs {
 		if run.UID != string(w.UID) || run.State != ledger.Submitted {
 			continue
@@ -75,14 +76,19 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 			return err
 		}
 		if !over {
-			return c.fetchSome(ctx, key, d)
+			return errors.Join(failed, c.fetchSome(ctx, key, d))
 		}
 		if !c.owesOutput(d) {
 			continue
 		}
-		if err := c.fetchDAG(ctx, w, run); err != nil {
-			return err
+		err = c.fetchDAG(ctx, w, run)
+		if _, own := errors.AsType[*schedd.TransferError](err); err != nil && !own {
+			return errors.Join(failed, err)
 		}
+		failed = errors.Join(failed, err) // what the schedd cannot bring of one DAG, it can of the next
+	}
+	if failed != nil {
+		return failed
 	}
 	s, err := c.gather(ctx, w)
 	if err != nil {

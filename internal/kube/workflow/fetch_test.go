@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -72,6 +73,29 @@ func TestADAGWhoseNodesNeverRanIsLetGoWithoutAFetch(t *testing.T) {
 	require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
 	require.Empty(t, w.schedd.Jobs())
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+}
+
+func TestOutputThatCannotBeBroughtDoesNotHoldUpThatOfTheNextAttempt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Down(errors.New("no answer"), scheddtest.Transfer)
+	w.ends(1)
+	again := w.flow("flow").DeepCopy()
+	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
+	require.NoError(t, w.store.Update(again))
+	w.later(time.Minute)
+	w.ends(2)
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{
+		Err: &schedd.TransferError{Err: &condor.Error{Stderr: "reading from file /spool/n: (errno 2)"}},
+	})
+	w.clock = w.clock.Add(time.Minute)
+	w.fetches.Add("default/flow")
+	w.settle()
+	require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
+	require.Equal(t, ledger.IsFetched, w.fetched("flow", 2))
+	w.fetchAgain("flow")
+	require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
 }
 
 func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
