@@ -50,9 +50,10 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 			}
 		}
 	}
+	forgettable := s.forgettable(c.Output.Root != "", found)
 	next, err := s.nextLost(sent, unstaged)
 	switch {
-	case err != nil && !s.forgettable(c.Output.Root != "", found):
+	case err != nil && !forgettable:
 		return cmp.Or(c.doubtful(ctx, w, places), err)
 	case err != nil:
 	case next.attempts > 0:
@@ -71,7 +72,7 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 		}
 		return c.sendLost(ctx, w, s, t, places, sending.Found{Others: others})
 	}
-	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "", found) {
+	if _, lost := errors.AsType[*lostError](err); lost && forgettable {
 		_, newest := sending.Newest(found)
 		if err := c.releaseBefore(ctx, found, newest+1); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,16 +77,16 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 			return err
 		}
 		if !over {
-			return errors.Join(failed, c.fetchSome(ctx, key, d))
+			return cmp.Or(failed, c.fetchSome(ctx, key, d))
 		}
 		if !c.owesOutput(d) {
 			continue
 		}
 		err = c.fetchDAG(ctx, w, run)
 		if _, own := errors.AsType[*schedd.TransferError](err); err != nil && !own {
-			return errors.Join(failed, err)
+			return cmp.Or(failed, err)
 		}
-		failed = errors.Join(failed, err) // what the schedd cannot bring of one DAG, it can of the next
+		failed = cmp.Or(failed, err) // what the schedd cannot bring of one DAG, it can of the next
 	}
 	if failed != nil {
 		return failed

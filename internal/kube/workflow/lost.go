@@ -121,7 +121,7 @@ func speaksOf(w *v1alpha1.HTCWorkflow, j condor.Job) bool {
 
 func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
 
-// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, as its
+// forgettable reports whether htcd may go on without an attempt that it cannot record again: it has ended, as its
 // status says and HTCondor does not deny, nothing of it is still to be fetched, and another is to begin. With
 // spec.resume that runs all nodes, as none is known to be done.
 func (s Situation) forgettable(stores bool, found []sending.At) bool {
@@ -136,21 +136,20 @@ func (s Situation) forgettable(stores bool, found []sending.At) bool {
 // that was edited after its end.
 func allEnded(n v1alpha1.NodeCounts) bool { return n.Total > 0 && n.Done+n.Failed+n.Futile == n.Total }
 
-// goesOn reports whether HTCondor has a DAG of a workflow that has not ended, or a later one than its status speaks of.
-// Of other accounts' DAGs, which may carry its tag without being its own, those count of which the status speaks.
+// goesOn reports whether HTCondor has a DAG of a workflow that has not ended, or a later one than its status names. The
+// tag of another account's DAG may be forged, so such a DAG counts only if the status names it.
 func goesOn(w *v1alpha1.HTCWorkflow, found []sending.At) bool {
-	newest, told := 0, 0
+	_, newest := sending.Newest(found)
+	told := 0
 	for _, at := range found {
-		newest = max(newest, at.Newest())
-		for _, j := range slices.Concat(at.Queued, at.Left, at.Others) {
+		others := slices.DeleteFunc(slices.Clone(at.Others), func(j condor.Job) bool { return !speaksOf(w, j) })
+		if slices.ContainsFunc(slices.Concat(at.Queued, others), func(j condor.Job) bool { return !j.Over() }) {
+			return true
+		}
+		for _, j := range slices.Concat(at.Queued, at.Left, others) {
 			if speaksOf(w, j) {
 				told = max(told, j.Tag.Attempt)
 			}
-		}
-		open := func(j condor.Job) bool { return !j.Over() }
-		if slices.ContainsFunc(at.Queued, open) ||
-			slices.ContainsFunc(at.Others, func(j condor.Job) bool { return open(j) && speaksOf(w, j) }) {
-			return true
 		}
 	}
 	return told > 0 && newest > told
