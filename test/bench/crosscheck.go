@@ -62,28 +62,16 @@ func (p *place) known(ctx context.Context, n int, period string, flags ...string
 // crosscheck measures a pass over n open procs of which 1 % has changed since the one before, 15 seconds earlier. It
 // asks for what has changed in the minute before that one, too, so for up to 3 %. The floor is one condor_q for all of
 // them between two passes. All that is measured without and with a feed.
-func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	for _, feed := range []bool{false, true} {
-		measured, err := p.crosscheck(ctx, n, feed)
-		figures = append(figures, measured...)
-		if err != nil {
-			return figures, err
-		}
-		p.tidy(ctx)
-	}
-	return figures, nil
+func crosscheck(ctx context.Context, p *place, n int) ([]figure, error) {
+	return p.bothWays(ctx, func(how string, flags []string) ([]figure, error) {
+		return p.crosscheck(ctx, n, how, flags)
+	})
 }
 
-func (p *place) crosscheck(ctx context.Context, n int, feed bool) (figures []figure, err error) {
-	var flags []string
-	how, aim := "without a feed", "0.2x"
-	if feed {
-		more, stop, failed := p.feed(ctx)
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		flags, how, aim = more, "with a feed", "0.05x"
+func (p *place) crosscheck(ctx context.Context, n int, how string, flags []string) (figures []figure, err error) {
+	aim := "0.2x"
+	if len(flags) > 0 {
+		aim = "0.05x"
 	}
 	d, _, err := p.known(ctx, n, "15s", flags...)
 	if err != nil {

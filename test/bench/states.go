@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,16 +19,10 @@ import (
 
 // states measures from a change of a job in HTCondor to its status, without and with a feed: n jobs each are held,
 // released, removed, run and evicted, one of each a second; then 5n are held and released together.
-func states(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	for _, feed := range []bool{false, true} {
-		measured, err := p.states(ctx, n, feed)
-		figures = append(figures, measured...)
-		if err != nil {
-			return figures, err
-		}
-		p.tidy(ctx)
-	}
-	return figures, nil
+func states(ctx context.Context, p *place, n int) ([]figure, error) {
+	return p.bothWays(ctx, func(how string, flags []string) ([]figure, error) {
+		return p.states(ctx, n, how, flags)
+	})
 }
 
 // clusterThatRuns begins when it is released, writes when into a file named after it, and does not begin again.
@@ -39,7 +30,7 @@ const clusterThatRuns = "executable = /bin/sh\ntransfer_executable = false\nhold
 	"requirements = (NumShadowStarts ?: 0) == 0\n" +
 	"arguments = \"-c 'date +%%s.%%N > %s/$(ClusterId).new; mv %s/$(ClusterId).new %s/$(ClusterId); exec sleep 1000'\"\n"
 
-func (p *place) states(ctx context.Context, n int, feed bool) (figures []figure, err error) {
+func (p *place) states(ctx context.Context, n int, how string, flags []string) (figures []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	data, err := p.dir("htcd", "data")
@@ -70,16 +61,7 @@ func (p *place) states(ctx context.Context, n int, feed bool) (figures []figure,
 	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return clusters[i] }, procs: 1}); err != nil {
 		return nil, err
 	}
-	flags, how := []string{"--namespace", p.ours}, "without a feed"
-	if feed {
-		more, stop, failed := p.feed(ctx)
-		if failed != nil {
-			return nil, failed
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		flags, how = append(flags, more...), "with a feed"
-	}
-	d, err := p.startHtcd(ctx, data, flags...)
+	d, err := p.startHtcd(ctx, data, append(flags, "--namespace", p.ours)...)
 	if err != nil {
 		return nil, err
 	}
@@ -237,53 +219,4 @@ func (s *phases) after(
 		}
 	}
 	return waits, nil
-}
-
-// feed starts htcd feed at the lab's schedd and returns the flags with which htcd uses it.
-func (p *place) feed(ctx context.Context) (flags []string, stop func() error, err error) {
-	dir, err := p.dir("htcd", "feed")
-	if err != nil {
-		return nil, nil, err
-	}
-	cert, key := filepath.Join(dir, "crt"), filepath.Join(dir, "key")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	address := free.Addr().String()
-	if err := free.Close(); err != nil {
-		return nil, nil, err
-	}
-	// One certificate is the authority, the server's and the client's.
-	out, err := exec.CommandContext(
-		ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-		"-keyout", key, "-out", cert, "-subj", "/CN=htcd", "-addext", "subjectAltName=IP:127.0.0.1",
-	).CombinedOutput()
-	if err != nil {
-		return nil, nil, fmt.Errorf("openssl: %w: %s", err, out)
-	}
-	if err := p.give("htcd", dir); err != nil {
-		return nil, nil, err
-	}
-	cmd, err := p.command(context.WithoutCancel(ctx), "root", "", p.lab.Path("htcd", "bin", "htcd"), "feed",
-		"--spool", p.lab.Path("condor", "spool"), "--listen", address, "--tls-cert", cert, "--tls-key", key,
-		"--client-ca", cert, "--allow", "htcd=*")
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	log, err := os.Create(filepath.Join(p.results, "feed.log"))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer log.Close()
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	stop = func() error { _ = cmd.Process.Signal(syscall.SIGTERM); return cmd.Wait() }
-	return []string{
-		"--schedd", p.schedd, "--feed", p.schedd + "=https://" + address,
-		"--feed-ca", cert, "--feed-cert", cert, "--feed-key", key,
-	}, stop, nil
 }

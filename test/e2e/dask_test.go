@@ -51,7 +51,8 @@ func TestTheDaskClusterOfTheDocsRunsToItsResult(t *testing.T) {
 	n.nothingIsLeft()
 }
 
-// makeRoom gives the pool a slot for each worker, whatever the machine has, until the test has ended.
+// makeRoom gives the pool a slot for each worker, whatever the machine has, until the test has ended. What it adds to
+// their cores and memory is for the slots of the other types in test/lab/parts/condor_config.server.
 func makeRoom(n notebook, workers string) {
 	n.T.Helper()
 	many, err := strconv.Atoi(workers)
