@@ -68,7 +68,7 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
 	_, err = f.Lab.Run(t.Context(), "htcd", "logs", "read", "--step=second", "--sequence=1", "-n", f.Namespace)
 	require.ErrorContains(t, err, "second/run-1 was never run")
 	_, err = f.Lab.Run(t.Context(), "htcd", "logs", "read", "--step=third", "-n", f.Namespace)
-	require.ErrorContains(t, err, `HTCWorkflow read has no step "third"`)
+	require.ErrorContains(t, err, `HTCWorkflow read: there is no step "third": the steps are `)
 	getsOutput(f, htcd)
 	require.Contains(t, htcd("graph", "read"), `"first" [label="first\n3/4 done\n1 failed", fillcolor=lightpink];`)
 	f.gone(w)

@@ -106,38 +106,11 @@ func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node
 		}
 		return graph.Node{Name: at.Name}, nil
 	}
-	for i, s := range steps.Steps {
-		if string(s.Name) != at.Step {
-			continue
-		}
-		sequences := max(w.Sequences(), int(w.Status.Sequences.Total))
-		switch {
-		case s.All && at.Sequence > 0:
-			return graph.Node{}, notFound(n.q, "the step %s runs once for all sequences", at.Step)
-		case !s.All && at.Sequence < 0:
-			return graph.Node{}, notFound(n.q, "the step %s runs in each sequence: say in which", at.Step)
-		case !s.All && sequences > 0 && at.Sequence >= sequences:
-			return graph.Node{}, notFound(
-				n.q,
-				"HTCWorkflow %s has no sequence %d: they are numbered 0 to %d",
-				w.Name,
-				at.Sequence,
-				sequences-1,
-			)
-		case s.Each > 0 && at.Index >= s.Each: // otherwise a table says it
-			return graph.Node{}, notFound(
-				n.q,
-				"the step %s has no job %d: they are numbered 0 to %d",
-				at.Step,
-				at.Index,
-				s.Each-1,
-			)
-		case s.All:
-			at.Sequence = graph.AllSequences
-		}
-		return graph.Node{Step: i, Sequence: at.Sequence, Index: at.Index}, nil
+	node, err := steps.Find(at.Step, at.Sequence, at.Index, max(w.Sequences(), int(w.Status.Sequences.Total)))
+	if err != nil {
+		return node, notFound(n.q, "HTCWorkflow %s: %v", w.Name, err)
 	}
-	return graph.Node{}, notFound(n.q, "HTCWorkflow %s has no step %q", w.Name, at.Step)
+	return node, nil
 }
 
 // in finds it in a DAG; nil if it is none of its nodes.

@@ -114,7 +114,7 @@ func TestACommandIsRunWhereANodeRuns(t *testing.T) {
 	require.Equal(t, [][2]int{{9, 0}}, v.at)
 	c.Node.Step = "nothing"
 	_, err = s.Begin(t.Context(), c)
-	require.ErrorContains(t, err, `has no step "nothing"`)
+	require.ErrorContains(t, err, `there is no step "nothing"`)
 }
 
 func TestOnlyWhoMayCreateExecMayRunCommands(t *testing.T) {
