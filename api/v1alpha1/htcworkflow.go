@@ -23,7 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?graph] == [oldSelf.spec.?graph] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?interactive] == [oldSelf.spec.?interactive] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, resume, keepArtifacts, ttlSecondsAfterFinished, activeDeadlineSeconds, result and completeAfterOutput may change at any time"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?graph] == [oldSelf.spec.?graph] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?interactive] == [oldSelf.spec.?interactive] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, resume, keepArtifacts, ttlSecondsAfterFinished, activeDeadlineSeconds, ports, result and completeAfterOutput may change at any time"
 type HTCWorkflow struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -140,6 +140,14 @@ type HTCWorkflowSpec struct {
 	// that htcd's administrator has declared ephemeral. In others it stays in any case.
 	// +optional
 	KeepArtifacts bool `json:"keepArtifacts,omitempty"`
+
+	// Ports of the nodes are reached by a Service of the HTCWorkflow's name, until it has ended. The namespace needs
+	// deploy/components/ports; without it the field means nothing.
+	// +optional
+	// +listType=map
+	// +listMapKey=port
+	// +kubebuilder:validation:MaxItems=8
+	Ports []WorkflowPort `json:"ports,omitempty"`
 
 	Handover `json:",inline"`
 

@@ -78,7 +78,7 @@ func (j *HTCJob) RerunRefused() bool {
 // Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume, s.KeepArtifacts = false, nil, nil, "", false
-	s.Handover, s.ManagedBy = Handover{}, ""
+	s.Ports, s.Handover, s.ManagedBy = nil, Handover{}, ""
 	s.Steps = slices.Clone(s.Steps)
 	for i := range s.Steps {
 		s.Steps[i].Job.Landing = nil

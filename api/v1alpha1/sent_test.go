@@ -15,9 +15,9 @@ import (
 )
 
 // editRule is the rule of the generated CRD that refuses edits while jobs are active.
-func editRule(t *testing.T) (rule, message string) {
+func editRule(t *testing.T, resource string) (rule, message string) {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_htcjobs.yaml")
+	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_" + resource + ".yaml")
 	require.NoError(t, err)
 	var crd struct {
 		Spec struct {
@@ -37,15 +37,25 @@ func editRule(t *testing.T) (rule, message string) {
 }
 
 func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
-	var full v1alpha1.HTCJobSpec
+	t.Run("HTCJob", func(t *testing.T) {
+		guards(t, v1alpha1.Resource, v1alpha1.HTCJobSpec.Sent)
+	})
+	t.Run("HTCWorkflow", func(t *testing.T) {
+		guards(t, v1alpha1.WorkflowResource, v1alpha1.HTCWorkflowSpec.Sent)
+	})
+}
+
+// guards compares the rule of a kind with what is sent of its spec.
+func guards[S any](t *testing.T, resource string, sentOf func(S) S) {
+	var full S
 	fields := reflect.ValueOf(&full).Elem()
 	for _, field := range reflect.VisibleFields(fields.Type()) {
 		if !field.Anonymous {
 			fields.FieldByIndex(field.Index).Set(something(t, field.Type))
 		}
 	}
-	rule, message := editRule(t)
-	sent := reflect.ValueOf(full.Sent())
+	rule, message := editRule(t, resource)
+	sent := reflect.ValueOf(sentOf(full))
 	for _, field := range reflect.VisibleFields(fields.Type()) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Anonymous || name == "managedBy" { // which never changes

@@ -69,6 +69,8 @@ func withRules(rules ...map[string]any) change {
 	}
 }
 
+func withPorts(ports ...any) change { return set("ports", ports) }
+
 func manyRules(n int) (all []map[string]any) {
 	for range n {
 		all = append(all, aRule())
@@ -109,8 +111,17 @@ var appliedWorkflows = map[string]answer{
 		set("result", "../fit.json"),
 		"spec.result: Invalid value: \"../fit.json\": the result must be stdout, or a file's path",
 	},
-	"a result of no name":             {set("result", ""), "spec.result"},
-	"success after the output":        {set("completeAfterOutput", true), ""},
+	"a result of no name":      {set("result", ""), "spec.result"},
+	"success after the output": {set("completeAfterOutput", true), ""},
+	"ports": {withPorts(
+		map[string]any{"port": int64(8888), "step": "a"},
+		map[string]any{"port": int64(9000), "step": "none", "sequence": int64(99999), "index": int64(99999)}, // htcd ports says so
+		map[string]any{"port": int64(65535), "node": "N17"},
+	), ""},
+	"a port twice":                    {withPorts(map[string]any{"port": int64(80)}, map[string]any{"port": int64(80)}), "spec.ports[1]: Duplicate value"},
+	"port 0":                          {withPorts(map[string]any{"port": int64(0)}), "spec.ports[0].port"},
+	"a port of no sequence":           {withPorts(map[string]any{"port": int64(80), "sequence": int64(-1)}), "spec.ports[0].sequence"},
+	"a port of a bad step":            {withPorts(map[string]any{"port": int64(80), "step": "A"}), "spec.ports[0].step"},
 	"two steps of one name":           {setSteps(aStep("a"), aStep("a")), "spec.steps[1]: Duplicate value"},
 	"a step without a name":           {setSteps(aStep("")), "spec.steps[0].name"},
 	"a step's name with a capital":    {setSteps(aStep("Fit")), "spec.steps[0].name"},
@@ -590,11 +601,11 @@ func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {
 		_, err = w.patch(string(text))
 		require.ErrorContains(t, err, refusal)
 		_, err = w.patch(
-			`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"result":"stdout","completeAfterOutput":true}}`,
+			`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"ports":[{"port":80,"step":"a"}],"result":"stdout","completeAfterOutput":true}}`,
 		)
 		require.NoError(t, err, "these are not sent")
 		_, err = w.patch(
-			`{"spec":{"suspend":null,"resume":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null,"result":null,"completeAfterOutput":null}}`,
+			`{"spec":{"suspend":null,"resume":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null,"ports":null,"result":null,"completeAfterOutput":null}}`,
 		)
 		require.NoError(t, err)
 	}

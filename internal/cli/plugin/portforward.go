@@ -106,15 +106,19 @@ Exit codes: 1 a port here cannot be listened on, 2 a mistake in the command line
 	return c
 }
 
-// Ports returns what connects conn with a port of an HTCJob's job, until either side closes.
-func (c *Connection) Ports() (func(ctx context.Context, job string, p v1alpha1.JobPort, conn net.Conn) error, error) {
+// Ports returns what connects conn with a port of a job or node, until either side closes.
+func (c *Connection) Ports() (func(ctx context.Context, to ports.Target, conn net.Conn) error, error) {
 	where, err := c.open(io.Discard)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, job string, p v1alpha1.JobPort, conn net.Conn) error {
-		of := url.Values{"proc": {strconv.Itoa(int(p.Proc))}}
-		return c.port(ctx, where, []string{v1alpha1.Resource, job, "exec"}, of, int(p.Port), conn)
+	return func(ctx context.Context, to ports.Target, conn net.Conn) error {
+		resource, of := v1alpha1.Resource, url.Values{"proc": {strconv.Itoa(int(to.Proc))}}
+		if to.Kind == v1alpha1.WorkflowKind {
+			node := nodeFlags{step: to.Step, node: to.Node, sequence: int(to.Sequence), index: int(to.Index)}
+			resource, of = v1alpha1.WorkflowResource, node.place()
+		}
+		return c.port(ctx, where, []string{resource, to.Name, "exec"}, of, int(to.Port), conn)
 	}, nil
 }
 

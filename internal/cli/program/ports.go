@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -27,9 +28,9 @@ func Ports() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ports",
 		Short: "Make the Services of spec.ports in a namespace (run as a Pod there)",
-		Long: `Make a Service for each HTCJob of a namespace that has spec.ports, and connect who uses it with the job, as htcd port-forward does, until it has
-ended. deploy/components/ports runs it in a Pod of that namespace, whose account needs the rights of that component. Connections that fail
-are Events of the HTCJob.
+		Long: `Make a Service for each HTCJob and HTCWorkflow of a namespace that has spec.ports, and connect who uses it with the job or node, as htcd
+port-forward does, until it has ended. deploy/components/ports runs it in a Pod of that namespace, whose account needs the rights of that
+component. Connections that fail are Events of the HTCJob or HTCWorkflow.
 
 Exit codes: 0 it was stopped, 1 it could not begin, 2 a mistake in the command line.`,
 		Args: setting.NoArguments,
@@ -85,27 +86,28 @@ func forwarder(ctx context.Context, at *plugin.Connection, log zerolog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := v1alpha1.NewClient(config)
+	objects, err := v1alpha1.NewClient(config)
 	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	broadcaster := events.NewBroadcaster(apiserver.NewPacedEvents(&events.EventSinkImpl{Interface: core.EventsV1()}))
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, err
 	}
-	asked := func(err error) {
-		if err != nil {
-			log.Warn().Err(err).Msg("the HTCJobs are not listed or watched")
+	recorder := broadcaster.NewRecorder(runtime.NewScheme(), ports.Name)
+	asked := func(resource string) func(error) {
+		return func(err error) {
+			if err != nil {
+				log.Warn().Err(err).Str("resource", resource).Msg("not listed or watched")
+			}
 		}
 	}
 	return &ports.Forwarder{
 		Namespace: namespace, Services: core.CoreV1().Services(namespace), Connect: connect,
-		HTCJobs: jobs.NewInformer(namespace, resync, asked, v1alpha1.Ours),
-		Warn:    apiserver.Events[*v1alpha1.HTCJob]{Recorder: broadcaster.NewRecorder(scheme, ports.Name)}.Warning,
-		Log:     log,
+		HTCJobs: objects.NewInformer(namespace, resync, asked(v1alpha1.Resource), v1alpha1.Ours),
+		HTCWorkflows: objects.NewWorkflowInformer(
+			namespace, resync, asked(v1alpha1.WorkflowResource), v1alpha1.Ours),
+		Warn: apiserver.Events[*corev1.ObjectReference]{Recorder: recorder}.Warning,
+		Log:  log,
 	}, nil
 }

@@ -17,31 +17,20 @@ const (
 	managedBy = "app.kubernetes.io/managed-by"
 )
 
-// wanted are the ports that an HTCJob has a Service for: none before it is there, and none after its end.
-func wanted(job *v1alpha1.HTCJob) []v1alpha1.JobPort {
-	if job == nil || job.DeletionTimestamp != nil {
-		return nil
-	}
-	if job.Status.Phase.Terminal() && job.Status.ObservedGeneration >= job.Generation {
-		return nil
-	}
-	return job.Spec.Ports
-}
-
-// service leads to the ports at which this program listens for those of an HTCJob. Nothing blocks the owner's deletion:
+// service leads to the ports at which this program listens for those of an owner. Nothing blocks the owner's deletion:
 // that would need the right to change its finalizers, where the apiserver is strict.
-func service(job *v1alpha1.HTCJob, ports []v1alpha1.JobPort, here []int32) *corev1.Service {
-	owner := metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
-	owner.BlockOwnerDeletion = nil
+func service(o *owner, here []int32) *corev1.Service {
+	by := metav1.NewControllerRef(o, v1alpha1.GroupVersion.WithKind(o.kind))
+	by.BlockOwnerDeletion = nil
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            job.Name,
+			Name:            o.Name,
 			Labels:          map[string]string{managedBy: Name},
-			OwnerReferences: []metav1.OwnerReference{*owner},
+			OwnerReferences: []metav1.OwnerReference{*by},
 		},
 		Spec: corev1.ServiceSpec{Selector: map[string]string{Label: Name}},
 	}
-	for i, p := range ports {
+	for i, p := range o.ports {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{
 			Name: fmt.Sprintf("port-%d", p.Port), Port: p.Port, Protocol: corev1.ProtocolTCP,
 			TargetPort: intstr.FromInt32(here[i]),
