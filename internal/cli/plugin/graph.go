@@ -77,12 +77,30 @@ func drawFile(out io.Writer, file string, text []byte) error {
 		if err := yaml.UnmarshalStrict(m.text, &w); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := draw(out, &w); err != nil {
+		err := draw(out, &w)
+		if err == nil {
+			err = checkPorts(&w)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
 	if !found {
 		return setting.Usage{Err: fmt.Errorf("%s: there is no HTCWorkflow in it", file)}
+	}
+	return nil
+}
+
+// checkPorts says what htcd ports would: the HTCWorkflow itself runs all the same.
+func checkPorts(w *v1alpha1.HTCWorkflow) error {
+	g, err := graph.New(w.Spec)
+	if err != nil {
+		return err
+	}
+	for i := range w.Spec.Ports {
+		if err := g.CheckPort(i, w.Sequences()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

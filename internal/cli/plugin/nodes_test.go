@@ -168,6 +168,7 @@ func TestTheWorkflowsOfAFileAreDrawn(t *testing.T) {
 		"x.yaml: spec.steps: there is none":                       head + "spec: {}",
 		`x.yaml: spec.steps[0].needs: there is no step "z"`:       head + "spec: {steps: [{name: x, needs: [z], " + job + "}]}",
 		"x.yaml: spec.sequences: with 200000 sequences there are": head + "spec: {sequences: {count: 200000}, steps: [{name: x, " + job + "}]}",
+		`x.yaml: spec.ports[0]: there is no step "z"`:             head + "spec: {ports: [{port: 1, step: z}], steps: [{name: x, " + job + "}]}",
 	} {
 		require.ErrorContains(t, drawFile(io.Discard, "x.yaml", []byte(text)), words)
 	}
