@@ -11,7 +11,7 @@ import (
 
 // readCSV reads fields separated by commas, as RFC 4180 has them. Blanks around a field do not count, unless they stand
 // in double quotes.
-func readCSV(text []byte, check Check) ([]string, error) {
+func readCSV(text []byte, most int, check Check) ([]string, error) {
 	if line := wide(text); line > 0 {
 		return nil, fmt.Errorf("line %d: expected at most %d fields, found more", line, mostNames)
 	}
@@ -28,7 +28,7 @@ func readCSV(text []byte, check Check) ([]string, error) {
 		return nil, fmt.Errorf("line %d: %w", lineOf(r), err)
 	}
 	r.ReuseRecord = true
-	c := collector{check: check}
+	c, variables := collector{most: most, check: check}, make(map[string]string, len(names))
 	for {
 		fields, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -47,7 +47,6 @@ func readCSV(text []byte, check Check) ([]string, error) {
 			)
 		}
 		trim.fields(r, fields)
-		variables := make(map[string]string, len(names))
 		for i, name := range names {
 			variables[name] = fields[i]
 		}
@@ -55,10 +54,10 @@ func readCSV(text []byte, check Check) ([]string, error) {
 			return nil, fmt.Errorf("line %d: %w", lineOf(r), err)
 		}
 	}
-	if len(c.items) == 0 {
+	if len(c.ends) == 0 {
 		return nil, errors.New("the table has no rows: expected one line for each job after the line of names")
 	}
-	return c.items, nil
+	return c.items(), nil
 }
 
 // wide returns the first line on which a record ends up with more fields than an item may have, 0 without one. The

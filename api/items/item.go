@@ -10,41 +10,42 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what one HTCJob may make.
+// Limits of a list of items.
 const (
-	Most         = 100_000  // items
-	mostNames    = 128      // variables of one item
-	mostBytes    = 64 << 10 // of one item
-	mostTogether = 16 << 20 // bytes of all items
-	mostLabel    = 256      // bytes of a Label
+	Most         = 1_000_000 // items of an HTCJob
+	MostNodes    = 100_000   // items of a step of an HTCWorkflow
+	mostNames    = 128       // variables of one item
+	mostBytes    = 64 << 10  // of one item
+	mostTogether = 32 << 20  // bytes of all items
+	mostLabel    = 256       // bytes of a Label
 )
 
 // Check is the rule for one variable.
 type Check func(name, value string) error
 
-// newItem checks the variables and writes them as an item.
-func newItem(variables map[string]string, check Check) (string, error) {
+// writeItem checks the variables and writes them as an item.
+func writeItem(b *strings.Builder, variables map[string]string, check Check) error {
 	if len(variables) == 0 {
-		return "", fmt.Errorf("expected at least one variable, found none")
+		return fmt.Errorf("expected at least one variable, found none")
 	}
 	if len(variables) > mostNames {
-		return "", fmt.Errorf("expected at most %d variables, found %d", mostNames, len(variables))
+		return fmt.Errorf("expected at most %d variables, found %d", mostNames, len(variables))
 	}
-	var b strings.Builder
+	before := b.Len()
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if err := check(name, variables[name]); err != nil {
-			return "", err
+			return err
 		}
 		b.WriteString(name + "=" + variables[name] + "\n")
 	}
-	if b.Len() > mostBytes {
-		return "", fmt.Errorf(
+	if size := b.Len() - before; size > mostBytes {
+		return fmt.Errorf(
 			"expected at most %d KiB, found %d bytes: put them into a file that the script reads",
 			mostBytes>>10,
-			b.Len(),
+			size,
 		)
 	}
-	return b.String(), nil
+	return nil
 }
 
 // Label names the job of an item in a line for people: "ENERGY=13000 SEED=2", at most 256 bytes. Values with blanks or
@@ -76,28 +77,37 @@ func shorten(s string) string {
 	return s[:cut] + "…"
 }
 
-// collector gathers items within the limits.
+// collector gathers items within the limits: in one text, since there can be a million.
 type collector struct {
-	items []string
-	bytes int
+	most  int
 	check Check
+	text  strings.Builder
+	ends  []int // of the items in text
 }
 
 // add appends an item; its errors do not say where it is from.
 func (c *collector) add(variables map[string]string) error {
-	if len(c.items) == Most {
-		return fmt.Errorf("expected at most %d items, found more: make it several HTCJobs", Most)
+	if len(c.ends) == c.most {
+		return fmt.Errorf("expected at most %d items, found more: split the list", c.most)
 	}
-	item, err := newItem(variables, c.check)
-	if err != nil {
+	if err := writeItem(&c.text, variables, c.check); err != nil {
 		return err
 	}
-	if c.bytes += len(item); c.bytes > mostTogether {
+	if c.text.Len() > mostTogether {
 		return fmt.Errorf(
-			"expected at most %d MiB of variables for all jobs together, found more: make it several HTCJobs, or leave long values to the script",
+			"expected at most %d MiB of variables for all jobs together, found more: leave long values to the script",
 			mostTogether>>20,
 		)
 	}
-	c.items = append(c.items, item)
+	c.ends = append(c.ends, c.text.Len())
 	return nil
+}
+
+// items returns them.
+func (c *collector) items() []string {
+	all, text, start := make([]string, len(c.ends)), c.text.String(), 0
+	for i, end := range c.ends {
+		all[i], start = text[start:end], end
+	}
+	return all
 }

@@ -36,7 +36,7 @@ func TestATableIsOneItemPerRow(t *testing.T) {
 		"CSV with quotes and empty lines": "\"SEED\",\"ENERGY\"\n\n1,\"7000\"\n\n2,13000\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Table([]byte(text), plain)
+			got, err := Table([]byte(text), 9, plain)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 		})
@@ -46,11 +46,12 @@ func TestATableIsOneItemPerRow(t *testing.T) {
 func TestValuesArriveAsWritten(t *testing.T) {
 	got, err := Table(
 		[]byte(`[{"A": 1e3, "B": 0.10, "C": true, "D": false, "E": "", "F": "a,b \"c\"", "G": 12345678901234567890}]`),
+		9,
 		plain,
 	)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=1e3\nB=0.10\nC=true\nD=false\nE=\nF=a,b \"c\"\nG=12345678901234567890\n"}, got)
-	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\", \" x \"\n=1,\n"), plain)
+	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\", \" x \"\n=1,\n"), 9, plain)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=a,b \"c\"\nB= x \n", "A==1\nB=\n"}, got)
 }
@@ -86,11 +87,11 @@ func TestAMistakeInATableIsNamedWithItsLine(t *testing.T) {
 		"more variables than an item":        {"[{" + many(129) + "}]", "row 1: expected at most 128 variables, found more"},
 		"more columns than an item":          {"A,B\n1,\",,\n\"\n" + strings.Repeat(",", 128), "line 4: expected at most 128 fields, found more"},
 		"an item that is too large":          {`[{"A": "` + strings.Repeat("x", 64<<10) + `"}]`, "expected at most 64 KiB"},
-		"more items than an HTCJob may have": {"A\n" + strings.Repeat("1\n", Most+1), "line 100002: expected at most 100000 items, found more"},
-		"more bytes than all items may have": {"A,B\n" + strings.Repeat(strings.Repeat("x", 60<<10)+",1\n", 280), "expected at most 16 MiB of variables"},
+		"more rows than there may be":        {"A\n" + strings.Repeat("1\n", 601), "line 602: expected at most 600 items, found more: split the list"},
+		"more bytes than all items may have": {"A,B\n" + strings.Repeat(strings.Repeat("x", 60<<10)+",1\n", 560), "expected at most 32 MiB of variables"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Table([]byte(c.text), plain)
+			_, err := Table([]byte(c.text), 600, plain)
 			require.ErrorContains(t, err, c.words)
 		})
 	}
@@ -140,10 +141,10 @@ func TestMistakesInParametersAreNamed(t *testing.T) {
 	require.EqualError(
 		t,
 		err,
-		"spec.parameters: expected at most 100000 combinations, found more: make it several HTCJobs",
+		"spec.parameters: expected at most 1000000 combinations, found more: make it several HTCJobs",
 	)
-	_, err = Product(map[string][]string{"A": {strings.Repeat("x", 4096)}, "B": make([]string, 5000)}, plain)
-	require.ErrorContains(t, err, "spec.parameters, combination 4090: expected at most 16 MiB")
+	_, err = Product(map[string][]string{"A": {strings.Repeat("x", 4096)}, "B": make([]string, 9000)}, plain)
+	require.ErrorContains(t, err, "spec.parameters, combination 8180: expected at most 32 MiB")
 }
 
 func TestALabelNamesAnItemInOneShortLine(t *testing.T) {
@@ -166,7 +167,7 @@ func FuzzTable(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		all, err := Table(text, plain)
+		all, err := Table(text, 1000, plain)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
@@ -185,9 +186,9 @@ func FuzzTable(f *testing.F) {
 }
 
 func TestBlanksCountInDoubleQuotesOnly(t *testing.T) {
-	got, err := Table([]byte("A,B\n\n\"x\ny \",z \n \"ä \" , \n"), func(string, string) error { return nil })
+	got, err := Table([]byte("A,B\n\n\"x\ny \",z \n \"ä \" , \n"), 9, func(string, string) error { return nil })
 	require.ErrorContains(t, err, "line 5, column", "%v", got) // after a closing quote comes the comma
-	got, err = Table([]byte("A,B\n\n\"x y \",z \n ä , \" \"\n"), plain)
+	got, err = Table([]byte("A,B\n\n\"x y \",z \n ä , \" \"\n"), 9, plain)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=x y \nB=z\n", "A=ä\nB= \n"}, got)
 }

@@ -10,13 +10,15 @@ import (
 )
 
 // readJSON reads token by token: a name that appears twice is an error, and numbers stay as they were written.
-func readJSON(text []byte, check Check) ([]string, error) {
-	r := jsonReader{text: text, d: json.NewDecoder(bytes.NewReader(text)), into: collector{check: check}}
+func readJSON(text []byte, most int, check Check) ([]string, error) {
+	r := jsonReader{
+		text: text, d: json.NewDecoder(bytes.NewReader(text)), into: collector{most: most, check: check},
+	}
 	r.d.UseNumber()
 	if err := r.list(); err != nil {
 		return nil, err
 	}
-	return r.into.items, nil
+	return r.into.items(), nil
 }
 
 type jsonReader struct {
@@ -42,7 +44,7 @@ func (r *jsonReader) list() error {
 		if start != json.Delim('{') {
 			return r.wrong(
 				"row %d: expected an object such as {\"ENERGY\": 13000, \"SEED\": 1}, found %s",
-				len(r.into.items)+1,
+				len(r.into.ends)+1,
 				word(start),
 			)
 		}
@@ -51,13 +53,13 @@ func (r *jsonReader) list() error {
 			return err
 		}
 		if err := r.into.add(variables); err != nil {
-			return r.wrong("row %d: %w", len(r.into.items)+1, err)
+			return r.wrong("row %d: %w", len(r.into.ends)+1, err)
 		}
 	}
 	if _, err := r.token(); err != nil { // the closing bracket
 		return err
 	}
-	if len(r.into.items) == 0 {
+	if len(r.into.ends) == 0 {
 		return r.wrong("%s, found an empty list", shape)
 	}
 	if _, err := r.d.Token(); !errors.Is(err, io.EOF) {
@@ -68,7 +70,7 @@ func (r *jsonReader) list() error {
 
 // object reads the rest of an object.
 func (r *jsonReader) object() (map[string]string, error) {
-	row := len(r.into.items) + 1
+	row := len(r.into.ends) + 1
 	variables := map[string]string{}
 	for r.d.More() {
 		key, err := r.token()

@@ -38,9 +38,10 @@ func Product[V ~[]S, S ~string](parameters map[string]V, check Check) ([]string,
 			Most,
 		)
 	}
-	c := collector{check: func(string, string) error { return nil }}
+	c := collector{most: Most, check: func(string, string) error { return nil }}
+	point := make(map[string]string, len(names))
 	for i := range n {
-		point, rest := make(map[string]string, len(names)), i
+		rest := i
 		for _, name := range slices.Backward(names) {
 			values := parameters[name]
 			point[name], rest = string(values[rest%len(values)]), rest/len(values)
@@ -49,5 +50,5 @@ func Product[V ~[]S, S ~string](parameters map[string]V, check Check) ([]string,
 			return nil, fmt.Errorf("spec.parameters, combination %d: %w", i, err)
 		}
 	}
-	return c.items, nil
+	return c.items(), nil
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Table reads a table: a JSON list of objects of strings, numbers and booleans, or CSV whose first line has the names.
-// What begins with a bracket is JSON.
-func Table(text []byte, check Check) ([]string, error) {
+// Table reads a table of at most so many rows: a JSON list of objects of strings, numbers and booleans, or CSV whose
+// first line has the names. What begins with a bracket is JSON.
+func Table(text []byte, most int, check Check) ([]string, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	start := bytes.TrimLeft(text, " \t\r\n")
 	switch {
@@ -21,7 +21,7 @@ func Table(text []byte, check Check) ([]string, error) {
 			"the table is not UTF-8: expected a JSON list, or CSV with a line of names and one line for each job",
 		)
 	case start[0] == '[' || start[0] == '{':
-		return readJSON(text, check)
+		return readJSON(text, most, check)
 	}
-	return readCSV(text, check)
+	return readCSV(text, most, check)
 }

@@ -290,10 +290,10 @@ var appliedItems = map[string]answer{
 		both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))),
 		"",
 	},
-	"100,000 combinations": {both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(40))), ""},
+	"1,000,000 combinations": {both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(400))), ""},
 	"more combinations": {
-		both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(41))),
-		"parameters must make at most 100000 combinations",
+		both(set("parameters.A", valuesOf(2500)), set("parameters.B", valuesOf(401))),
+		"parameters must make at most 1000000 combinations",
 	},
 	"3,000 values": {set("parameters.A", valuesOf(3000)), ""},
 	"3,001 values": {

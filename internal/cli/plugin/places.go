@@ -116,7 +116,7 @@ func (c *cluster) placesOf(ctx context.Context, job *v1alpha1.HTCJob) (*places, 
 		if text == nil {
 			text = []byte(table.Data[ref.Key])
 		}
-		p.items, err = items.Table(text, anything)
+		p.items, err = items.Table(text, items.Most, anything)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the items, by which spec.landing calls files: %w", err)

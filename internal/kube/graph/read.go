@@ -91,7 +91,7 @@ func (r *reader) table(where string, from v1alpha1.ItemsFrom, check items.Check)
 		r.unread = true
 		return nil, nil
 	}
-	all, err := items.Table(text, check)
+	all, err := items.Table(text, items.MostNodes, check)
 	for _, row := range all {
 		r.size += len(row)
 	}

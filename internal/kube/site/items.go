@@ -28,7 +28,7 @@ func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.Bringer)
 	if err != nil {
 		return Items{}, err
 	}
-	all, err := items.Table(text, submit.CheckVariable)
+	all, err := items.Table(text, items.Most, submit.CheckVariable)
 	if err != nil {
 		return Items{}, condor.Refusal("spec.itemsFrom: %s: %w", from, err)
 	}

@@ -94,7 +94,7 @@ func (c *Controller) rowsFrom(
 		if size += len(text); size > inputs.MaxTable {
 			return nil, "", refuse(errors.New(tooLarge))
 		}
-		rows, err := items.Table(text, checkVariable)
+		rows, err := items.Table(text, items.MostNodes, checkVariable)
 		if err != nil {
 			return nil, "", refuse(err)
 		}
@@ -115,11 +115,11 @@ func (c *Controller) rowsFrom(
 			g.Steps[table.From].Name,
 			table.Path,
 		)
-	case len(all) > items.Most:
+	case len(all) > items.MostNodes:
 		return nil, "", condor.Refusal(
 			"%s: expected at most %d rows, found %d: make it several HTCWorkflows",
 			where,
-			items.Most,
+			items.MostNodes,
 			len(all),
 		)
 	}

@@ -26,7 +26,7 @@ import (
 const (
 	fileLauncher = "factory.sh"
 	fileFactory  = "factory.sub"
-	fileOwnAll   = "own.tgz" // of the files that single procs get, in dirOwn
+	fileOwnAll   = "own.tgz" // of the files of items, in dirOwn
 	dirOwn       = "own"
 )
 
@@ -110,7 +110,7 @@ func (d Description) factory(submit string) string {
 		command, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")
 		switch {
 		case command == "transfer_input_files":
-			fmt.Fprintf(&b, "%s = %s\n", command, fromHere(value))
+			b.WriteString(d.fromHere(value))
 		case command == "transfer_plugins":
 			fmt.Fprintf(&b, "%s = %s\n", command, strings.ReplaceAll(value, "="+filePlugin, "="+hereMacro+filePlugin))
 		case strings.HasPrefix(line, "queue "):
@@ -128,22 +128,24 @@ func (d Description) factory(submit string) string {
 	return b.String()
 }
 
-// fromHere names the files of a list by their paths.
-func fromHere(list string) string {
-	names := strings.Split(list, ", ")
+// fromHere is the command that transfers the files of a list from the launcher's directory.
+func (d Description) fromHere(list string) string {
+	names, block := strings.Split(list, ", "), ""
 	for i, name := range names {
+		number, own := strings.CutPrefix(name, fileOwn)
 		switch {
 		case strings.Contains(name, "://"), strings.HasPrefix(name, "$("):
-		case strings.HasPrefix(name, fileOwn):
-			names[i] = hereMacro + dirOwn + "/" + name
+		case own:
+			block = fmt.Sprintf("%s = %s / %d\n", ownBlock, number, d.perBlock())
+			names[i] = fmt.Sprintf("%s%s/%s$INT(%s)", hereMacro, dirOwn, fileBlock, ownBlock)
 		default:
 			names[i] = hereMacro + name
 		}
 	}
-	return strings.Join(names, ", ")
+	return fmt.Sprintf("%stransfer_input_files = %s\n", block, strings.Join(names, ", "))
 }
 
-// archiveOwn writes the files of single procs into one.
+// archiveOwn writes the files of items into one.
 func archiveOwn(dir string, files []File) (err error) {
 	to, err := os.OpenFile(
 		filepath.Join(dir, fileOwnAll),

@@ -55,7 +55,8 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 		"My.StageInFinish = 1",
 		`My.HTCPool = "common"`,
 		"queue 2",
-		"transfer_input_files = $(htcd_here)/script, https://example.org/far, $(htcd_here)/.in/shared/, $(htcd_here)/.in/$(ProcId)/, $(htcd_here)/own/.own-$(ProcId)",
+		"transfer_input_files = $(htcd_here)/script, https://example.org/far, $(htcd_here)/.in/shared/, $(htcd_here)/.in/$(ProcId)/, $(htcd_here)/own/.own-of-$INT(HTCJobBlock)",
+		"HTCJobBlock = $(ProcId) / 256",
 	})
 	require.Subset(t, read("factory.sh"), []string{"most=1", "idle=1"})
 	fewer := s.AtMost(7, 5)
@@ -73,7 +74,7 @@ func TestALauncherHandsOverWhatWouldBeSentAsACluster(t *testing.T) {
 	require.Subset(
 		t,
 		read("factory.sub"),
-		[]string{"arguments = $(HTCJobProc)", "My.HTCJobFactory = 2", "queue HTCJobProc from (", "7"},
+		[]string{"arguments = $(HTCJobProc)", "My.HTCJobFactory = 2", "queue HTCJobProc from (", "7", "HTCJobBlock = $(HTCJobProc) / 256"},
 	)
 }
 

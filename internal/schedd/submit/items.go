@@ -9,10 +9,26 @@ import (
 
 // fileOwn begins the name of the file that one proc alone gets: its number follows. It has what fileToken has, and then
 // the proc's item, and travels instead of it, so that HTCondor spools no more files for a proc with an item.
-const fileOwn = ".own-"
+//
+// A factory's inputs lie in one directory, which a file for each of a million procs would fill. There fileBlock begins
+// the name of a file that a proc shares with the procs beside it: after the tokens follow, for each of them, a line of
+// a blank and its number, and its item. The wrapper makes its own file of it.
+const (
+	fileOwn   = ".own-"
+	fileBlock = fileOwn + "of-"
+)
 
-// procOwn is such a file's name in the submit description.
+// procOwn is such a file's name in the submit description of a cluster, and of a factory before it is one.
 const procOwn = fileOwn + "$(ProcId)"
+
+// ownBlock is the variable of a factory's submit description that has the number of a proc's block: it is evaluated for
+// each proc.
+const ownBlock = "HTCJobBlock"
+
+const (
+	mostInBlock   = 256      // procs
+	mostBlockSize = 32 << 10 // bytes of more than one proc, which each of them gets
+)
 
 // checkItems refuses items that do not fit the description. Their variables have passed CheckVariable.
 func (d Description) checkItems() error {
@@ -57,11 +73,57 @@ func checkLines(job, lines string, common int) error {
 	return nil
 }
 
-// itemFiles returns one file for each proc, without the tokens that Stage puts first.
+// itemFiles returns the files of the items, without the tokens that Stage puts first.
 func (d Description) itemFiles() []File {
+	if d.Parallelism > 0 {
+		return d.blocks()
+	}
 	files := make([]File, len(d.Items))
 	for proc, item := range d.Items {
 		files[proc] = File{Name: fmt.Sprint(fileOwn, d.number(proc)), Mode: 0o600, Content: item, OfProc: true}
 	}
 	return files
+}
+
+// blocks are the files that a factory's procs share.
+func (d Description) blocks() (files []File) {
+	var text strings.Builder
+	block, per := 0, d.perBlock()
+	end := func() {
+		if text.Len() > 0 {
+			name := fmt.Sprint(fileBlock, block)
+			files = append(files, File{Name: name, Mode: 0o600, Content: text.String(), OfProc: true})
+		}
+		text.Reset()
+	}
+	for proc, item := range d.Items {
+		if next := d.number(proc) / per; next != block {
+			end()
+			block = next
+		}
+		fmt.Fprintf(&text, " %d\n%s", d.number(proc), item)
+	}
+	end()
+	return files
+}
+
+// perBlock returns how many numbers a block is for: fewer where items are long.
+func (d Description) perBlock() int {
+	per := mostInBlock
+	for per > 1 && d.largestBlock(per) > mostBlockSize {
+		per /= 2
+	}
+	return per
+}
+
+func (d Description) largestBlock(per int) (largest int) {
+	size, block := 0, 0
+	for proc, item := range d.Items {
+		if next := d.number(proc) / per; next != block {
+			size, block = 0, next
+		}
+		size += len(item)
+		largest = max(largest, size)
+	}
+	return largest
 }

@@ -24,6 +24,11 @@ main() {
 		fi
 		mkdir -m 700 .htcd .htcd/job .htcd/work .htcd/new .htcd/held || exit 125
 	fi
+	# A factory's jobs share the files of their items.
+	for file in .own-of-*; do
+		[ -f "$file" ] || continue
+		(umask 077 && sed -n "1,2p;/^ $proc\$/,/^ /{/^ /!p;}" "$file" >".own-$proc") && rm -f "$file" || exit 125
+	done
 	[ -z "$checkpoint" ] || remember
 
 	# The tokens are kept from the script: read now, gone from the disk. What follows them, in a file that this job alone has, are
