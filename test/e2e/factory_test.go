@@ -21,13 +21,13 @@ func TestAtMostSoManyJobsAreInTheQueueAtATime(t *testing.T) {
 	}
 	var items []v1alpha1.Item
 	for i := range 8 { // four share a file
-		long := v1alpha1.ItemValue(strings.Repeat("x", 8000))
-		items = append(items, v1alpha1.Item{"N": v1alpha1.ItemValue(fmt.Sprint(i)), "LONG": long})
+		long := v1alpha1.ItemValue(strings.Repeat("x", 4000))
+		items = append(items, v1alpha1.Item{"N": v1alpha1.ItemValue(fmt.Sprint(i)), "LONG": long, "MORE": long})
 	}
 	// The first three wait until the others may come.
 	b.Script("some", `test $1 -gt 2 || sleep 1000
 ! ls -A | grep -q own || exit 9
-echo job $N ${#LONG}
+echo job $N ${#MORE}
 `, list(items...), atOnce(3))
 	job := b.Until("some", "at work with three", func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 3 })
 	require.EqualValues(t, 5, job.Status.Waiting)
@@ -37,7 +37,7 @@ echo job $N ${#LONG}
 	require.EqualValues(t, 1, job.Status.Attempt)
 	b.Eventually(func() bool {
 		text, err := os.ReadFile(filepath.Join(b.Kept(job), "7", "_condor_stdout"))
-		return err == nil && string(text) == "job 7 8000\n"
+		return err == nil && string(text) == "job 7 4000\n"
 	}, func() string { return "no output of job 7, while others run" })
 	b.Kubectl("delete", "htcjob", "some", "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(job), "ProcId"), "the launcher has left, too")
