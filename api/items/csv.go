@@ -29,6 +29,7 @@ func readCSV(text []byte, most int, check Check) ([]string, error) {
 	}
 	r.ReuseRecord = true
 	c, variables := collector{most: most, check: check}, make(map[string]string, len(names))
+	c.expect(bytes.Count(text, []byte("\n")), len(text), names)
 	for {
 		fields, err := r.Read()
 		if errors.Is(err, io.EOF) {

@@ -82,7 +82,16 @@ type collector struct {
 	most  int
 	check Check
 	text  strings.Builder
-	ends  []int // of the items in text
+	ends  []int32 // of the items in text
+}
+
+// expect makes room for so many rows of a table of so many bytes.
+func (c *collector) expect(rows, bytes int, names []string) {
+	for _, name := range names {
+		bytes += rows * (len(name) + len("="))
+	}
+	c.text.Grow(min(bytes, mostTogether))
+	c.ends = make([]int32, 0, min(rows, c.most))
 }
 
 // add appends an item; its errors do not say where it is from.
@@ -99,13 +108,13 @@ func (c *collector) add(variables map[string]string) error {
 			mostTogether>>20,
 		)
 	}
-	c.ends = append(c.ends, c.text.Len())
+	c.ends = append(c.ends, int32(c.text.Len())) // #nosec G115 -- at most mostTogether
 	return nil
 }
 
 // items returns them.
 func (c *collector) items() []string {
-	all, text, start := make([]string, len(c.ends)), c.text.String(), 0
+	all, text, start := make([]string, len(c.ends)), c.text.String(), int32(0)
 	for i, end := range c.ends {
 		all[i], start = text[start:end], end
 	}

@@ -190,7 +190,7 @@ func (f fixed) Labels(string) (labels.Set, bool) { return f.labels, f.labels != 
 func (r Rendering) write(out io.Writer, sandbox submit.Sandbox, effective *v1alpha1.Effective) error {
 	var head, rest strings.Builder
 	for _, f := range sandbox.Files {
-		content := f.Content
+		content := f.Text()
 		if f.From != "" {
 			content = "(a copy of " + f.From + ")\n"
 		}

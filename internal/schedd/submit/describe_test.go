@@ -40,7 +40,7 @@ func submitText(d Description) (string, error) {
 func textOf(s Sandbox, name string) string {
 	for _, f := range s.Files {
 		if f.Name == name {
-			return f.Content
+			return f.Text()
 		}
 	}
 	return ""

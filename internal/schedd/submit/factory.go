@@ -145,8 +145,8 @@ func (d Description) fromHere(list string) string {
 	return fmt.Sprintf("%stransfer_input_files = %s\n", block, strings.Join(names, ", "))
 }
 
-// archiveOwn writes the files of items into one.
-func archiveOwn(dir string, files []File) (err error) {
+// archiveOwn writes the files of items into one, each with this head.
+func archiveOwn(dir, head string, files []File) (err error) {
 	to, err := os.OpenFile(
 		filepath.Join(dir, fileOwnAll),
 		os.O_WRONLY|os.O_CREATE|os.O_TRUNC,
@@ -163,7 +163,7 @@ func archiveOwn(dir string, files []File) (err error) {
 	w := tarWriter{tar.NewWriter(zip), nil}
 	w.dir(dirOwn)
 	for _, f := range files {
-		f.Name = dirOwn + "/" + f.Name
+		f.Name, f.Content = dirOwn+"/"+f.Name, head+f.Text()
 		w.file(f)
 	}
 	return errors.Join(w.err, w.Close(), zip.Close(), to.Sync())

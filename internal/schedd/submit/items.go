@@ -87,24 +87,29 @@ func (d Description) itemFiles() []File {
 
 // blocks are the files that a factory's procs share.
 func (d Description) blocks() (files []File) {
-	var text strings.Builder
-	block, per := 0, d.perBlock()
-	end := func() {
-		if text.Len() > 0 {
-			name := fmt.Sprint(fileBlock, block)
-			files = append(files, File{Name: name, Mode: 0o600, Content: text.String(), OfProc: true})
+	per := d.perBlock()
+	for first := 0; first < len(d.Items); {
+		block, end := d.number(first)/per, first+1
+		for end < len(d.Items) && d.number(end)/per == block {
+			end++
 		}
-		text.Reset()
+		from := first
+		files = append(files, File{
+			Name: fmt.Sprint(fileBlock, block), Mode: 0o600, OfProc: true,
+			items: func() string { return d.block(from, end) },
+		})
+		first = end
 	}
-	for proc, item := range d.Items {
-		if next := d.number(proc) / per; next != block {
-			end()
-			block = next
-		}
-		fmt.Fprintf(&text, " %d\n%s", d.number(proc), item)
-	}
-	end()
 	return files
+}
+
+// block is the content of a file that some procs share.
+func (d Description) block(first, end int) string {
+	var b strings.Builder
+	for proc := first; proc < end; proc++ {
+		fmt.Fprintf(&b, " %d\n%s", d.number(proc), d.Items[proc])
+	}
+	return b.String()
 }
 
 // perBlock returns how many numbers a block is for: fewer where items are long.

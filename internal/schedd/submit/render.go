@@ -53,6 +53,15 @@ type File struct {
 	Content string
 	From    string // path of the file to copy instead; empty: Content
 	OfProc  bool   // one of as many as there are procs: Stage puts the tokens before Content
+	items   func() string
+}
+
+// Text is its content; that of items is made anew each time, since all together would be much.
+func (f File) Text() string {
+	if f.items != nil {
+		return f.items()
+	}
+	return f.Content
 }
 
 // keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's default.

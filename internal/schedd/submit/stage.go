@@ -25,18 +25,19 @@ func Stage(dir string, s Sandbox, tokens ...string) error {
 	var archived []File
 	for _, f := range s.Files {
 		if f.OfProc {
-			f.Content, own = head+f.Content, true
-		}
-		if f.OfProc && s.Factory > 0 {
-			archived = append(archived, f)
-			continue
+			own = true
+			if s.Factory > 0 {
+				archived = append(archived, f)
+				continue
+			}
+			f.Content = head + f.Content
 		}
 		if err := f.write(dir); err != nil {
 			return fmt.Errorf("stage %s: %w", f.Name, err)
 		}
 	}
 	if len(archived) > 0 {
-		if err := archiveOwn(dir, archived); err != nil {
+		if err := archiveOwn(dir, head, archived); err != nil {
 			return fmt.Errorf("stage %s: %w", fileOwnAll, err)
 		}
 	}
@@ -51,7 +52,7 @@ func Stage(dir string, s Sandbox, tokens ...string) error {
 // Each calls fn for the size of each file that Stage writes.
 func (s Sandbox) Each(fn func(bytes int64)) error {
 	for _, f := range s.Files {
-		size := int64(len(f.Content))
+		size := int64(len(f.Text()))
 		if f.From != "" {
 			info, err := os.Stat(f.From)
 			if err != nil {
