@@ -28,7 +28,7 @@ func TestAtMostSoManyJobsAreInTheQueueAtATime(t *testing.T) {
 	b.Script("some", `test $1 -gt 2 || sleep 1000
 ! ls -A | grep -q own || exit 9
 echo job $N ${#MORE}
-`, list(items...), atOnce(3))
+`, func(job *v1alpha1.HTCJob) { job.Spec.Items = items }, atOnce(3))
 	job := b.Until("some", "at work with three", func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 3 })
 	require.EqualValues(t, 5, job.Status.Waiting)
 	require.Len(t, b.Condor("condor_q", trial.Tagged(job)+" && HTCJobLauncher =!= true", "ProcId"), 3)
