@@ -11,7 +11,7 @@ type JobPort struct {
 	// Port is the number there, and of the Service.
 	Port PortNumber `json:"port"`
 
-	// Proc is the job's number, as in status.jobId.
+	// Proc is the job's number, as in status.jobid.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=999999
