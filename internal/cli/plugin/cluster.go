@@ -97,6 +97,7 @@ type cluster struct {
 	base       *url.URL
 	http       *http.Client
 	coming     delay    // with output that is on its way
+	starting   delay    // where no htcd answers
 	dryRun     []string // of what is applied: the apiserver checks it and keeps nothing
 }
 
@@ -147,11 +148,14 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 			&v1alpha1.HTCWorkflow{},
 		},
 		configMaps: core.ConfigMaps(namespace), base: base, http: client,
-		coming: delay{most: fetchTakes, warnings: warnings}}, nil
+		coming: delay{most: fetchTakes, warnings: warnings}, starting: delay{most: startTakes, warnings: warnings}}, nil
 }
 
 // fetchTakes is the longest wait for the output of a job that has ended; usually it takes 2 s.
 const fetchTakes = 30 * time.Second
+
+// startTakes is the longest wait for another htcd, which takes the place of one that has ended within some seconds.
+const startTakes = 20 * time.Second
 
 // delay is the waiting that a command allows, once, however many jobs it asks about.
 type delay struct {
@@ -161,19 +165,19 @@ type delay struct {
 	until    time.Time
 }
 
-// left reports whether any of it remains.
-func (d *delay) left(name string) bool {
+// left reports whether any of it remains, and says why it is needed when it begins.
+func (d *delay) left(why string) bool {
 	d.begin.Do(func() {
 		if d.until = time.Now().Add(d.most); d.most > 0 {
-			fmt.Fprintf(
-				d.warnings,
-				"a job of %s has ended and its output is being fetched: waiting up to %s\n",
-				name,
-				d.most,
-			)
+			fmt.Fprintf(d.warnings, "%s: waiting up to %s\n", why, d.most)
 		}
 	})
 	return time.Now().Before(d.until)
+}
+
+// comes reports whether to wait for the output of a job that has ended.
+func (c *cluster) comes(name string) bool {
+	return c.coming.left("a job of " + name + " has ended and its output is being fetched")
 }
 
 // output requests a job's output, and again while that is on its way. The caller closes it.
@@ -181,13 +185,11 @@ func (c *cluster) output(ctx context.Context, name, what string, parameters url.
 	for {
 		response, err := c.ask(ctx, name, what, parameters)
 		seconds, later := apierrors.SuggestsClientDelay(err)
-		if err == nil || !later || !apierrors.IsConflict(err) || !c.coming.left(name) {
+		if err == nil || !later || !apierrors.IsConflict(err) || !c.comes(name) {
 			return response, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Duration(seconds) * time.Second):
+		if err := pauseFor(ctx, time.Duration(seconds)*time.Second); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -204,14 +206,22 @@ func (c *cluster) askOf(
 	return c.askAt(ctx, namespace, parameters, resource, name, what)
 }
 
-// askAt requests what is at a path of a namespace, or of all of them.
+// askAt requests what is at a path of a namespace, or of all of them, and again while htcd starts.
 func (c *cluster) askAt(
 	ctx context.Context,
 	namespace string,
 	parameters url.Values,
 	path ...string,
 ) (*http.Response, error) {
-	return c.send(ctx, http.MethodGet, namespace, parameters, nil, path...)
+	for {
+		response, err := c.send(ctx, http.MethodGet, namespace, parameters, nil, path...)
+		if !unanswered(err) || !c.starting.left("no htcd answers at present") {
+			return response, err
+		}
+		if err := pauseFor(ctx, firstPause); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // send is askAt with another method, and a body.
@@ -264,6 +274,22 @@ func refusal(code int, words []byte) error {
 		status.Message = noneAnswers
 	}
 	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// pauseFor waits that long, unless ctx ends before.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// unanswered reports whether an error says that no htcd answers.
+func unanswered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Message == noneAnswers
 }
 
 // passing reports whether an error may be gone next time.

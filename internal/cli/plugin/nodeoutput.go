@@ -94,13 +94,11 @@ func (c *cluster) fetchedWorkflow(ctx context.Context, name string) (*v1alpha1.H
 		}
 		w := o.workflow
 		fetched := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputFetched)
-		if !w.Status.Phase.Terminal() || fetched == nil || fetched.Reason != "Fetching" || !c.coming.left(name) {
+		if !w.Status.Phase.Terminal() || fetched == nil || fetched.Reason != "Fetching" || !c.comes(name) {
 			return w, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Second):
+		if err := pauseFor(ctx, time.Second); err != nil {
+			return nil, err
 		}
 	}
 }

@@ -159,6 +159,22 @@ func TestABrokenArchiveGoesOn(t *testing.T) {
 	require.Equal(t, map[string]string{"0/x": "a", "1/x": "b", "2/x": "c"}, tree(t, dir))
 }
 
+func TestACommandWaitsForAnHTCdThatStarts(t *testing.T) {
+	asked := 0
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "out")
+	})
+	var got, warnings strings.Builder
+	c.starting = delay{most: time.Minute, warnings: &warnings}
+	require.NoError(t, c.log(t.Context(), "zero", url.Values{}, &got, nil))
+	require.Equal(t, "out", got.String())
+	require.Equal(t, "no htcd answers at present: waiting up to 1m0s\n", warnings.String())
+}
+
 func TestARefusalIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		code int

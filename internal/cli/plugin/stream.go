@@ -32,10 +32,8 @@ func again(ctx context.Context, try func() (progress bool, err error)) error {
 		if time.Since(since) > patience {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
+		if err := pauseFor(ctx, pause); err != nil {
+			return err
 		}
 		pause = min(2*pause, longestRest)
 	}
