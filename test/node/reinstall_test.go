@@ -79,9 +79,13 @@ func (b bench) letEnd(name string) {
 	b.T.Helper()
 	var at []string
 	b.Eventually(func() bool {
-		var err error
-		at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", ".htcd", "job", name+"-of-"+b.Namespace))
-		require.NoError(b.T, err)
+		at = nil
+		for _, below := range []string{"", "scratch"} { // with HTCondor 25
+			found, err := filepath.Glob(
+				b.Lab.Path("condor", "execute", "dir_*", below, ".htcd", "job", name+"-of-"+b.Namespace))
+			require.NoError(b.T, err)
+			at = append(at, found...)
+		}
 		return len(at) == 1
 	}, func() string { return name + " never ran" })
 	require.NoError(b.T, os.WriteFile(filepath.Join(filepath.Dir(at[0]), "go"), nil, 0o644))
