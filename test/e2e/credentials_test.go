@@ -94,18 +94,6 @@ func credentials(lines ...string) func(*v1alpha1.HTCJob) {
 
 func digestOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// scratchWith is the directory of a running job in which its script has made a file of that name.
-func scratchWith(b *trial.Bench, name string) string {
-	for _, below := range []string{".", "scratch"} { // the latter on newer versions
-		found, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", below, ".htcd", "job", name))
-		require.NoError(b.T, err)
-		if len(found) == 1 {
-			return filepath.Dir(found[0])
-		}
-	}
-	return ""
-}
-
 // The script writes the digest of each proxy that it finds, and ends after the third.
 const digests = `
 touch "$1"
@@ -146,7 +134,7 @@ func TestARunningJobReadsRenewedCredentials(t *testing.T) {
 		}
 		b.Eventually(func() bool {
 			if scratch == "" {
-				scratch = scratchWith(b, running)
+				scratch = b.ScratchWith(running)
 			}
 			return i == len(proxies)-1 || scratch != "" && strings.Contains(written(), digestOf(renewed))
 		}, func() string {
@@ -270,7 +258,7 @@ func TestNoCredentialIsBroughtBackWhenTheWrapperIsKilled(t *testing.T) {
 	b.Create("killed", "echo here >"+running+"; sleep 1000", credentials("note notes text File"))
 	var scratch string
 	b.Eventually(
-		func() bool { scratch = scratchWith(b, running); return scratch != "" },
+		func() bool { scratch = b.ScratchWith(running); return scratch != "" },
 		func() string { return b.Kubectl("describe", "htcjob", "killed") },
 	)
 	_, err := b.Lab.RunAs(

@@ -46,7 +46,7 @@ func TestAJobOfTenMinutesSurvivesTwoRenewals(t *testing.T) {
 		for least := 1; least <= 45; least += 4 {
 			b.Eventually(func() bool {
 				if scratch == "" {
-					scratch = scratchWith(b, running)
+					scratch = b.ScratchWith(running)
 				}
 				text, _ := os.ReadFile(filepath.Join(scratch, "readings"))
 				written = string(text)

@@ -123,7 +123,7 @@ func TestACredentialOfAStepIsRenewedInItsNodesAlone(t *testing.T) {
 	var scratch string
 	f.Eventually(func() bool {
 		if scratch == "" {
-			scratch = scratchWith(b, running)
+			scratch = b.ScratchWith(running)
 		}
 		text, _ := os.ReadFile(filepath.Join(scratch, "digests"))
 		return scratch != "" && strings.Contains(string(text), digestOf(proxies[0]))

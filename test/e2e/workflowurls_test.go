@@ -70,7 +70,7 @@ func TestNodesFetchFromServersAndReadARenewedToken(t *testing.T) {
 `, running, s.https+"calib", s.root+"field", "davs"+urls["proxies"]+"in", "wlcg+https"+urls["tokens"]+"guarded"))
 	for _, jobid := range []string{"job_0", "job_1"} {
 		f.Eventually(func() bool {
-			text, _ := os.ReadFile(filepath.Join(scratchWith(b, running+"-"+jobid), "digests"))
+			text, _ := os.ReadFile(filepath.Join(b.ScratchWith(running+"-"+jobid), "digests"))
 			return strings.Contains(string(text), digestOf(parts.StoreToken))
 		}, func() string {
 			return jobid + " has not read its token: " + b.Kubectl("describe", "htcworkflow", "urls")

@@ -77,16 +77,10 @@ func TestHTCdGoesOnWithARetainedVolume(t *testing.T) {
 // letEnd has a script go on that waits for a file.
 func (b bench) letEnd(name string) {
 	b.T.Helper()
-	var at []string
+	var scratch string
 	b.Eventually(func() bool {
-		at = nil
-		for _, below := range []string{"", "scratch"} { // with HTCondor 25
-			found, err := filepath.Glob(
-				b.Lab.Path("condor", "execute", "dir_*", below, ".htcd", "job", name+"-of-"+b.Namespace))
-			require.NoError(b.T, err)
-			at = append(at, found...)
-		}
-		return len(at) == 1
+		scratch = b.ScratchWith(name + "-of-" + b.Namespace)
+		return scratch != ""
 	}, func() string { return name + " never ran" })
-	require.NoError(b.T, os.WriteFile(filepath.Join(filepath.Dir(at[0]), "go"), nil, 0o644))
+	require.NoError(b.T, os.WriteFile(filepath.Join(scratch, "go"), nil, 0o644))
 }

@@ -45,20 +45,14 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 	ends := func(name string, meanwhile func()) string {
 		runs := name + "-of-" + b.Namespace
 		b.Create(name, "touch "+runs+"\nuntil [ -e go ]; do sleep 0.2; done\nexit 3\n")
-		var at []string
+		var scratch string
 		b.Eventually(func() bool {
-			at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", ".htcd", "job", runs))
-			require.NoError(t, err)
-			deeper, err := filepath.Glob(
-				b.Lab.Path("condor", "execute", "dir_*", "scratch", ".htcd", "job", runs),
-			) // HTCondor 25
-			require.NoError(t, err)
-			at = append(at, deeper...)
-			return len(at) == 1
+			scratch = b.ScratchWith(runs)
+			return scratch != ""
 		}, func() string { return name + " never ran" })
 		meanwhile()
 		restart()
-		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(at[0]), "go"), nil, 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(scratch, "go"), nil, 0o644))
 		job := b.Phase(name, v1alpha1.PhaseFailed)
 		require.EqualValues(t, 3, *job.Status.ExitCode)
 		return b.Source(job)
