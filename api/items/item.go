@@ -85,7 +85,7 @@ type collector struct {
 	ends  []int32 // of the items in text
 }
 
-// expect makes room for so many rows of a table of so many bytes.
+// expect allocates what a table with this many rows and bytes, and these names, needs at most.
 func (c *collector) expect(rows, bytes int, names []string) {
 	for _, name := range names {
 		bytes += rows * (len(name) + len("="))

@@ -119,6 +119,13 @@ func TestNodesAndEdgesMayStandInTables(t *testing.T) {
 	require.Zero(t, g.Steps[0].Each)
 }
 
+func TestATableOfAWorkflowHasNoMoreRowsThanThereMayBeNodes(t *testing.T) {
+	s := steps(step("a"))
+	s.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes")}}
+	_, err := read(s, map[string]string{"nodes": "node,step\n" + strings.Repeat("x,a\n", 100_001)})
+	require.ErrorContains(t, err, "expected at most 100000 items, found more")
+}
+
 func TestAllTablesOfAWorkflowAreBoundedTogether(t *testing.T) {
 	s := steps(step("a"))
 	s.Graph = &v1alpha1.Graph{NodesFrom: []v1alpha1.ItemsFrom{table("nodes")}}

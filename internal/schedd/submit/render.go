@@ -56,7 +56,8 @@ type File struct {
 	items   func() string
 }
 
-// Text is its content; that of items is made anew each time, since all together would be much.
+// Text returns the content. That of items is built on each call: a factory can have a million of them, too many to hold
+// as files at once.
 func (f File) Text() string {
 	if f.items != nil {
 		return f.items()
