@@ -70,7 +70,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	if base, err := os.UserCacheDir(); err == nil {
 		p.printf(
 			"bringing up Kubernetes, HTCondor, Kerberos, apptainer and htcd in %s; what they are built of is kept in %s: "+
-				"nine to eleven minutes the first time on two cores, mostly Kubernetes, and less than one later",
+				"six to eleven minutes the first time on two cores, mostly Kubernetes, and less than one later",
 			l.Dir,
 			filepath.Join(base, "htcd"),
 		)
