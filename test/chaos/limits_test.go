@@ -24,8 +24,9 @@ type queueSample struct {
 	open int
 }
 
-// TestLimitsHold lets HTCJobs of two namespaces compete for the limits of two pools while htcd and the schedd are
-// killed: one in three by way of a pool with newPerMinute, the others by way of one with maxOpen.
+// TestLimitsHold lets HTCJobs compete for the limits of two pools while htcd and the schedd are killed: one in three, of
+// two namespaces, by way of a pool with newPerMinute, the others by way of one with maxOpen. These are of one namespace:
+// jobs that wait for a slot would count for another only up to their namespace's share, and there could be more.
 func TestLimitsHold(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000
@@ -65,10 +66,11 @@ func TestLimitsHold(t *testing.T) {
 	for i := range *trials {
 		job := trial.Manifest(fmt.Sprintf("job-%d", i), "sleep 5\n", trial.Unpacked)
 		job.Spec.Pool = &v1alpha1.Pool{Name: open}
+		namespace := namespaces[0]
 		if i%3 == 0 {
-			job.Spec.Pool.Name = rate
+			job.Spec.Pool.Name, namespace = rate, namespaces[i/3%2]
 		}
-		_, err := p.Jobs.HTCJobs(namespaces[i%2]).Create(ctx, job, metav1.CreateOptions{})
+		_, err := p.Jobs.HTCJobs(namespace).Create(ctx, job, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
 	p.ended(t, began, namespaces)
