@@ -108,3 +108,26 @@ func TestAWorkflowWithoutEnoughCompletionsSaysSo(t *testing.T) {
 	_, message := w.says("w", v1alpha1.ConditionFailed)
 	require.Contains(t, message, "1 of 2 sequences succeeded, and 3 of at most 3 were begun; ")
 }
+
+func TestAnEditAfterFurtherSequencesLeavesAStatusThatTheAPITakes(t *testing.T) {
+	w := newWorld(t)
+	w.apply(completing())
+	w.fails(1, 0)
+	w.ends(2)
+	w.ends(3)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("w").Status.Phase)
+	f := w.flow("w").DeepCopy()
+	f.Generation++
+	f.Spec.Suspend = true
+	f.Spec.Steps = append([]v1alpha1.Step{{
+		StepWork: v1alpha1.StepWork{Name: "first", Job: f.Spec.Steps[0].Job}, Pairing: v1alpha1.PairAll,
+	}}, f.Spec.Steps...)
+	s := w.apply(f).Status
+	require.Equal(t, v1alpha1.PhaseSuspended, s.Phase)
+	require.Equal(t, []v1alpha1.StepStatus{
+		{Name: "make", NodeCounts: v1alpha1.NodeCounts{Total: 1, Done: 1}},
+		{Name: "fit", NodeCounts: v1alpha1.NodeCounts{Total: 3, Done: 2, Failed: 1}},
+		{Name: "plot", NodeCounts: v1alpha1.NodeCounts{Total: 1, Done: 1}},
+	}, s.Steps, "each step once, though two DAGs have it")
+	require.Equal(t, "fit", s.Failures[0].Node, "and not the step that is at its place now")
+}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -199,11 +200,14 @@ const maxConditionMessage = 4096
 func (s Situation) describeSteps(status *v1alpha1.HTCWorkflowStatus) {
 	if s.Graph == nil || len(s.DAGs) > 0 && s.changed() {
 		for _, d := range s.DAGs {
-			for _, step := range d.Steps {
-				status.Steps = append(
-					status.Steps,
-					v1alpha1.StepStatus{Name: v1alpha1.StepName(step.Name), NodeCounts: counted(step.NodeCounts)},
-				)
+			for _, step := range d.Steps { // several DAGs may have it
+				is := func(other v1alpha1.StepStatus) bool { return string(other.Name) == step.Name }
+				at := slices.IndexFunc(status.Steps, is)
+				if at < 0 {
+					at = len(status.Steps)
+					status.Steps = append(status.Steps, v1alpha1.StepStatus{Name: v1alpha1.StepName(step.Name)})
+				}
+				add(&status.Steps[at].NodeCounts, counted(step.NodeCounts))
 			}
 		}
 		status.Nodes = s.nodes()
@@ -275,12 +279,17 @@ func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
 	return f
 }
 
-// nameOf is what a node is called; just as its step if the spec has no such step any more.
+// nameOf is what a node is called; just as its step if the spec has no such step any more, or at another place.
 func (s Situation) nameOf(n ledger.Node) string {
-	if s.Graph == nil || n.Step >= len(s.Graph.Steps) {
+	if !s.hasStepOf(n) {
 		return n.StepName
 	}
 	return s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item, Name: n.Label})
+}
+
+// hasStepOf reports whether the spec has the step of a node at its place.
+func (s Situation) hasStepOf(n ledger.Node) bool {
+	return s.Graph != nil && n.Step < len(s.Graph.Steps) && string(s.Graph.Steps[n.Step].Name) == n.StepName
 }
 
 func (s Situation) describeSequences(status *v1alpha1.HTCWorkflowStatus) {

@@ -13,16 +13,13 @@ import (
 
 // nameURLs completes what HTCondor says about files of nodes that it could not transfer.
 func (s Situation) nameURLs() {
-	if s.Graph == nil {
-		return
-	}
 	nodes := [][]ledger.Node{s.Failures}
 	for _, d := range s.DAGs {
 		nodes = append(nodes, d.Held)
 	}
 	for _, some := range nodes {
 		for i, n := range some {
-			if n.Step < len(s.Graph.Steps) {
+			if s.hasStepOf(n) {
 				some[i].Message = lifecycle.NameURL(s.jobOf(n), n.Proc)
 			}
 		}
