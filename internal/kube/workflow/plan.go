@@ -150,9 +150,13 @@ func (s Situation) inFinally() bool {
 // aborts reports whether the failure of a node ends everything.
 func (s Situation) aborts() bool {
 	dag := s.newest()
-	failed := dag.failed() > 0 && (dag.Sequences.Failed > 0 || s.Graph == nil || len(s.failedSteps()) > 0) &&
-		s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
-	return (failed || dag.Aborted) && !s.inFinally()
+	return (s.failsAll(*dag) || dag.Aborted) && !s.inFinally()
+}
+
+// failsAll reports whether spec.failurePolicy has everything end as nodes of a DAG have failed.
+func (s Situation) failsAll(d DAG) bool {
+	return s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort && d.failed() > 0 &&
+		(d.Sequences.Failed > 0 || s.Graph == nil || len(s.failedSteps()) > 0)
 }
 
 // enough reports whether the remaining sequences are no longer needed.

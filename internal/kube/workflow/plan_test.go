@@ -107,6 +107,7 @@ func TestPlan(t *testing.T) {
 		"also when enough have succeeded":                   {newSituation(t, oneIsEnough).with(of(0, one, stopped(crosscheck.StopCompleted))), Decision{Action: Submit, Level: 1}},
 		"but not while it is suspended":                     {newSituation(t, suspended).with(of(0, done)), Decision{Action: Rest}},
 		"what could not succeed is left out":                {newSituation(t).with(of(0, failed)), Decision{Action: Submit, Level: 2}},
+		"also if nothing was left to stop":                  {newSituation(t, aborts).with(of(0, ledger.Counts{Succeeded: 1, Failed: 1})), Decision{Action: Submit, Level: 2}},
 		"after an abort finally is sent":                    {newSituation(t, aborts).with(of(0, failed, stopped(crosscheck.StopAborted))), Decision{Action: Submit, Level: 2}},
 		"a level that was not sent in time never is":        {newSituation(t, deadline).with(of(0, done)), Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: "5 seconds have passed since the submission (spec.activeDeadlineSeconds)"}},
 		"after a deadline, too":                             {newSituation(t, deadline).with(of(0, one, stopped(crosscheck.StopDeadline))), Decision{Action: Submit, Level: 2}},

@@ -67,7 +67,7 @@ func (s Situation) mayAdd() bool {
 		return false
 	}
 	dag := s.newest()
-	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && dag.settled() && !dag.stopped() &&
+	return dag.Run.State == ledger.Submitted && dag.Run.Stop == "" && dag.settled() && !s.stopped(*dag) &&
 		s.level(*dag) >= 0 &&
 		len(s.failedSteps()) == 0
 }

@@ -82,11 +82,14 @@ func (d DAG) settled() bool {
 	return true
 }
 
-// stopped reports whether nothing but finally may come after it.
-func (d DAG) stopped() bool {
+// stopped reports whether nothing but finally may come after a DAG. One may have ended by itself before htcd could
+// remove what was left of it.
+func (s Situation) stopped(d DAG) bool {
 	switch d.Run.Stop {
 	case crosscheck.StopDeadline, crosscheck.StopAborted:
 		return true
+	case "":
+		return d.Aborted || d.removed() || s.failsAll(d)
 	}
 	return d.Aborted || d.removed()
 }
@@ -279,7 +282,7 @@ func (s Situation) next() (level int, is bool) {
 	}
 	stopped := false
 	for _, d := range s.DAGs {
-		stopped = stopped || d.stopped()
+		stopped = stopped || s.stopped(d)
 	}
 	futile := s.Graph.FutileSteps(graph.Outcome{Sequences: make([]int, min(s.left(), 1)), Failed: s.failedSteps()})
 	for level := s.level(*s.newest()) + 1; level < len(s.Graph.Levels); level++ {
