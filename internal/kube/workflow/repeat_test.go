@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -203,4 +204,31 @@ func TestWhatADAGRepeatsStandsInItsAd(t *testing.T) {
 		many = append(many, ledger.Occasion{Sequence: 2 * n})
 	}
 	require.Empty(t, writeRepeats(many))
+}
+
+func TestWhatComesAfterRepeatedSequencesIsKeptByAResumedAttempt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(repeated(func(f *v1alpha1.HTCWorkflow) {
+		f.Spec.Resume = v1alpha1.ResumeFromFailure
+		f.Spec.Finally = &v1alpha1.StepWork{Name: "finally", Job: f.Spec.Steps[0].Job}
+	}))
+	w.measures(1, map[int]float64{0: 1, 1: 3, 2: 2})
+	w.ends(1)
+	w.measures(2, map[int]float64{1: 1})
+	w.ends(2)
+	for _, dir := range []string{"make/job_0", "fit/job_0", "keep/job_0", "make/job_1", "fit/job_1", "keep/job_1",
+		"make/job_2", "fit/job_2", "keep/job_2", "plot/all"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(w.Output.Root, "default", "w", "1", dir), 0o700))
+	}
+	w.ends(3)
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
+		n, err := tx.Node("uid-w", 4, 0)
+		n.Status, n.ExitCode, n.Source = ledger.StatusFailed, new(3), "history"
+		return errors.Join(err, tx.UpdateNode(n))
+	}))
+	w.ends(4)
+	require.Equal(t, v1alpha1.PhaseFailed, w.flow("w").Status.Phase)
+	w.rerun("w", "again")
+	w.ends(5)
+	require.Equal(t, map[string]string{"plot/": "carried"}, w.states(6), "nothing before it has run again")
 }

@@ -183,14 +183,21 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 			f.named[step+"\n"+row] = true
 		}
 	}
+	counted := 0 // of the level
 	for _, run := range dags {
 		counts, err := tx.SequenceCounts(run.UID, run.Attempt)
 		if err != nil {
 			return f, err
 		}
-		if f.sequences == 0 {
-			f.sequences = counts.Active + counts.Succeeded + counts.Failed
+		repeats, err := tx.Repeats(run.UID, run.Attempt)
+		if err != nil {
+			return f, err
 		}
+		if !repeats {
+			counted = 0
+		}
+		counted += counts.Active + counts.Succeeded + counts.Failed
+		f.sequences = max(f.sequences, counted)
 		err = eachDone(tx, run, func(n ledger.Node) {
 			f.done[spotOf(n)] = ledger.Carried{From: run.Attempt, Node: n.Number}
 		})
