@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -121,7 +122,12 @@ func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.N
 	}
 	filter := ledger.NodeFilter{Label: wanted.Name, Limit: 1}
 	if wanted.Name == "" {
-		filter.Step, filter.Sequence, filter.Item = &wanted.Step, &wanted.Sequence, &wanted.Index
+		steps, err := tx.Steps(dag.UID, dag.Attempt) // the spec may have them at other places since
+		of := slices.IndexFunc(steps, func(s ledger.Step) bool { return s.Name == n.q.Node.Step })
+		if err != nil || of < 0 {
+			return nil, err
+		}
+		filter.Step, filter.Sequence, filter.Item = &steps[of].Number, &wanted.Sequence, &wanted.Index
 	}
 	nodes, err := tx.Nodes(dag.UID, dag.Attempt, filter)
 	if err != nil || len(nodes) == 0 {

@@ -234,6 +234,22 @@ func TestTheNodeThatIsMeantIsFound(t *testing.T) {
 	require.ErrorContains(t, err, "fit/job_0/0 was never run")
 }
 
+func TestANodeIsFoundByTheNameOfItsStep(t *testing.T) {
+	w := newWorkflow(t)
+	w.sentFirst()
+	w.changed(1, 0, func(n *ledger.Node) { n.Cluster, n.Status = 95, ledger.StatusSucceeded })
+	flow, _, err := w.o.Workflows(t.Context(), "ns", "scan")
+	require.NoError(t, err)
+	slices.Reverse(flow.Spec.Steps) // after the DAG was sent
+	_, err = w.NodeLog(t.Context(), ofNodes("fit", 0, 0))
+	require.ErrorContains(t, err, "fit/job_0/0 (job 95.0) has ended")
+	_, err = w.NodeLog(t.Context(), ofNodes("plot", 0, 0))
+	require.ErrorContains(t, err, "plot/all waits for the nodes before it")
+	answer, err := w.NodeFiles(t.Context(), ofNodes("fit", 0, 0))
+	require.NoError(t, err)
+	require.Equal(t, 2, answer.Jobs)
+}
+
 func TestANodeIsFollowedFromItsStartToItsEnd(t *testing.T) {
 	w := newWorkflow(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

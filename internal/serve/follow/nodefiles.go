@@ -142,19 +142,19 @@ func (c chosen) each(
 		stepOf[string(step.Name)] = i
 	}
 	if c.q.Node.Step != "" {
-		i, is := stepOf[c.q.Node.Step]
-		if !is {
+		if _, is := stepOf[c.q.Node.Step]; !is {
 			return notFound(c.q, "HTCWorkflow %s has no step %q", c.q.Name, c.q.Node.Step)
 		}
-		filter.Step = &i
 	}
-	first := 0 // the number of the first node of a DAG
 	for _, dag := range c.runs {
+		// Of the numbers of a DAG some are missing when a later one has repeated these nodes.
+		first := (dag.Attempt - c.runs[0].Attempt) * graph.MostNodes
 		filter.From = max(0, from-first)
 		sequences := sync.OnceValues(func() ([]string, error) { return c.fill(ctx, dag) })
 		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
 			step, is := stepOf[n.StepName]
-			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
+			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 ||
+				c.q.Node.Step != "" && n.StepName != c.q.Node.Step {
 				return nil
 			}
 			node := graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}
@@ -176,16 +176,6 @@ func (c chosen) each(
 		})
 		if err != nil {
 			return err
-		}
-		var counts []ledger.StepCounts
-		if err := c.o.Ledger.Read(
-			ctx,
-			func(tx *ledger.Tx) (err error) { counts, err = tx.NodeCounts(dag.UID, dag.Attempt); return err },
-		); err != nil {
-			return fmt.Errorf("ask the ledger: %w", err)
-		}
-		for _, step := range counts {
-			first += step.Total()
 		}
 	}
 	return nil

@@ -51,12 +51,12 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 		}
 	}
 	both := map[string]string{
-		"1/":  "fit/job_0/1",
-		"1/x": "",
-		"2/":  "fit/job_1/0",
-		"2/x": "",
-		"4/":  "plot/all",
-		"4/x": "",
+		"1/":       "fit/job_0/1",
+		"1/x":      "",
+		"2/":       "fit/job_1/0",
+		"2/x":      "",
+		"100000/":  "plot/all",
+		"100000/x": "",
 	}
 	require.Equal(t, both, archived(5))
 	delete(both, "1/")
@@ -64,7 +64,7 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 	require.Equal(t, both, archived(5, func(q *aggregate.Query) { q.Proc = 2 }), "from one on")
 	require.Equal(
 		t,
-		map[string]string{"4/": "plot/all", "4/x": ""},
+		map[string]string{"100000/": "plot/all", "100000/x": ""},
 		archived(1, func(q *aggregate.Query) { q.Node.Step = "plot" }),
 	)
 	require.Equal(
@@ -81,9 +81,43 @@ func TestFilesOfNodesAreNumberedAcrossTheirDAGs(t *testing.T) {
 	require.NoError(t, answer.Write(t.Context(), &b))
 	var f aggregate.File
 	require.NoError(t, json.Unmarshal(b.Bytes(), &f))
-	require.Equal(t, aggregate.File{Job: 4, Node: "plot/all", Path: "x", Size: 5}, f)
+	require.Equal(t, aggregate.File{Job: 100_000, Node: "plot/all", Path: "x", Size: 5}, f)
 	_, err = w.NodeFiles(t.Context(), ofNodes("none", 0, 0, all))
 	require.ErrorContains(t, err, `has no step "none"`)
+}
+
+func TestNodesThatAreRepeatedShareNoNumbersWithOthers(t *testing.T) {
+	w := newWorkflow(t)
+	all := func(q *aggregate.Query) { q.AllProcs, q.AnySequence = true, true }
+	w.sentFirst()
+	w.sentDAG(2, []ledger.Step{{Number: 0, Name: "fit"}}, ledger.Place{Item: 0}, ledger.Place{Item: 1})
+	w.write(func(tx *ledger.Tx) error {
+		return tx.Repeat(ledger.Run{UID: "f", Attempt: 2}, 1, []ledger.Occasion{{Sequence: 0}})
+	})
+	dir, err := w.o.Nodes.AttemptDir(output.Attempt{Namespace: "ns", Name: "scan", Number: 1})
+	require.NoError(t, err)
+	for _, node := range []string{"fit/job_0/0", "fit/job_0/1", "fit/job_1/0", "fit/job_1/1"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, node), 0o700))
+	}
+	for from, want := range map[int][]string{
+		0: {"2/ fit/job_1/0", "3/ fit/job_1/1", "100000/ fit/job_0/0", "100001/ fit/job_0/1"},
+		4: {"100000/ fit/job_0/0", "100001/ fit/job_0/1"},
+	} {
+		answer, err := w.NodeArchive(t.Context(), ofNodes("", 0, 0, all, func(q *aggregate.Query) { q.Proc = from }))
+		require.NoError(t, err)
+		var b bytes.Buffer
+		require.NoError(t, answer.Write(t.Context(), &b))
+		var names []string
+		for archive := tar.NewReader(&b); ; {
+			header, err := archive.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			names = append(names, header.Name+" "+header.PAXRecords["comment"])
+		}
+		require.Equal(t, want, names)
+	}
 }
 
 func TestAnArchiveHasTheVariablesOfNodesWhoseStepsSayWhereTheirFilesLand(t *testing.T) {
