@@ -298,8 +298,14 @@ func TestRetriesOfANode(t *testing.T) {
 		"some codes":       {func(s *DAGStep) { s.JobOptions.Retries, s.RetryExitCodes = new(2), []int{75, 76} }, "max_retries = 2\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75,76})\n", "0", true},
 		"codes in htcopts": {func(s *DAGStep) { s.Options, s.RetryExitCodes = "max_retries = 4", []int{75} }, "max_retries = 4\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75})\n", "0", true},
 		"an end of all":    {func(s *DAGStep) { s.JobOptions.Retries, s.AbortExitCodes = new(2), []int{9} }, "max_retries = 2\nretry_until = ExitBySignal =?= false && member(ExitCode, {9})\n", "0", true},
-		"a success there":  {func(s *DAGStep) { s.Options = "success_exit_code = 5\nmax_retries = 1" }, "max_retries = 1\nretry_until = ExitCode =?= 0\n", "5", true},
-		"successes, too":   {func(s *DAGStep) { s.JobOptions.SuccessCodes, s.JobOptions.Retries = []int{3, 5}, new(1) }, "max_retries = 1\n", "3 5", true},
+		"an end beside a code": {func(s *DAGStep) {
+			s.Options, s.JobOptions.Retries, s.AbortExitCodes = "retry_until = 4", new(2), []int{9}
+		}, "max_retries = 2\nretry_until = ExitBySignal =?= false && member(ExitCode, {9}) || ExitCode =?= 4\n", "0", true},
+		"an end beside others": {func(s *DAGStep) {
+			s.JobOptions.Retries, s.RetryExitCodes, s.AbortExitCodes = new(2), []int{9, 75}, []int{9}
+		}, "max_retries = 2\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75})\n", "0", true},
+		"a success there": {func(s *DAGStep) { s.Options = "success_exit_code = 5\nmax_retries = 1" }, "max_retries = 1\nretry_until = ExitCode =?= 0\n", "5", true},
+		"successes, too":  {func(s *DAGStep) { s.JobOptions.SuccessCodes, s.JobOptions.Retries = []int{3, 5}, new(1) }, "max_retries = 1\n", "3 5", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := dag()

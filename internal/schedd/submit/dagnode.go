@@ -224,14 +224,15 @@ func nodeTagLines(t condor.Tag) []option {
 
 // retryOnly restricts retries to some codes. A job that ended by a signal is not one of them.
 func (s DAGStep) retryOnly(options []option) ([]option, error) {
-	_, until := value(options, "retry_until")
+	code, until := value(options, "retry_until")
 	_, retried := value(options, "max_retries")
 	switch {
-	case len(s.RetryExitCodes) == 0 && len(s.AbortExitCodes) > 0 && retried && !until:
-		return append(
-			options,
-			option{"retry_until", "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"},
-		), nil
+	case len(s.RetryExitCodes) == 0 && len(s.AbortExitCodes) > 0 && (retried || until):
+		if wholeRE.MatchString(code) {
+			options = replace(options, "retry_until", "ExitCode =?= "+code)
+		}
+		ends := "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"
+		return orElse(options, "retry_until", ends)
 	case len(s.RetryExitCodes) == 0:
 		return options, nil
 	case until:
@@ -239,9 +240,13 @@ func (s DAGStep) retryOnly(options []option) ([]option, error) {
 	case !retried:
 		return nil, condor.Refusal("retryExitCodes: expected retries beside them")
 	}
+	again := slices.DeleteFunc(
+		slices.Clone(s.RetryExitCodes),
+		func(code int) bool { return slices.Contains(s.AbortExitCodes, code) },
+	)
 	return append(
 		options,
-		option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + numbers(s.RetryExitCodes) + "})"},
+		option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + numbers(again) + "})"},
 	), nil
 }
 
