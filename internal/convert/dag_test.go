@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/dagfile"
 	"htc.cern.ch/htcd/internal/kube/graph"
 )
 
@@ -320,4 +321,14 @@ func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {
 		Options{Image: "centos", ScriptsInJobs: true})
 	require.Empty(t, lost(r))
 	require.Equal(t, "chmod +x ./look.sh\nexec ./look.sh\n", r.Workflow.Spec.Steps[0].Job.Script.Before.Source)
+}
+
+func TestNodesWhoseNamesBeginAlikeAreNamedAtOnce(t *testing.T) {
+	const most = 100_000
+	l := &lister{taken: map[v1alpha1.NodeName]bool{}, again: map[string]int{}}
+	for i := range most {
+		l.name(&dagfile.Node{Name: strings.Repeat("long_", 12) + fmt.Sprint(i)}, 0, 1)
+	}
+	require.Len(t, l.taken, most)
+	require.True(t, l.taken[v1alpha1.NodeName(fmt.Sprintf("%.48s-%d", strings.Repeat("long_", 12), most))])
 }

@@ -24,13 +24,14 @@ type lister struct {
 	bundles *bundler
 	names   map[*dagfile.Node][]v1alpha1.NodeName // several for one with queue N
 	taken   map[v1alpha1.NodeName]bool
+	again   map[string]int           // how many nodes after the first would be called so
 	from    [2][]*v1alpha1.ItemsFrom // of nodes, of edges
 	graph   v1alpha1.Graph
 }
 
 func (b *dagBuild) listed(flow *dagsteps.Flow, works []*work, bundles *bundler) (*v1alpha1.Graph, error) {
 	l := &lister{flow: flow, works: works, bundles: bundles, names: map[*dagfile.Node][]v1alpha1.NodeName{},
-		taken: map[v1alpha1.NodeName]bool{}}
+		taken: map[v1alpha1.NodeName]bool{}, again: map[string]int{}}
 	if err := l.nodes(); err != nil {
 		return nil, err
 	}
@@ -203,8 +204,9 @@ func (l *lister) name(node *dagfile.Node, k, of int) v1alpha1.NodeName {
 		base += fmt.Sprintf("-%d", k)
 	}
 	name := v1alpha1.NodeName(base)
-	for i := 2; l.taken[name]; i++ {
-		name = v1alpha1.NodeName(fmt.Sprintf("%s-%d", base, i))
+	for l.taken[name] {
+		l.again[base]++
+		name = v1alpha1.NodeName(fmt.Sprintf("%s-%d", base, l.again[base]+1))
 	}
 	l.taken[name] = true
 	return name
