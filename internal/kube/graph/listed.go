@@ -59,6 +59,13 @@ func (g *Graph) fillListed() {
 	}
 }
 
+// Unprioritized returns the row of a node without its priority: its name and its variables.
+func Unprioritized(row string) string {
+	line, rest, _ := strings.Cut(row, "\n")
+	name, _, _ := strings.Cut(line, " ")
+	return name + "\n" + rest
+}
+
 // link finds the parents of each node, by their numbers in the DAG.
 func (g *Graph) link() error {
 	number, names := map[string]int{}, []string{}

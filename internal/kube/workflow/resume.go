@@ -180,7 +180,7 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 	f.named = map[string]bool{}
 	for step, rows := range f.tables {
 		for _, row := range rows {
-			f.named[step+"\n"+row] = true
+			f.named[step+"\n"+graph.Unprioritized(row)] = true
 		}
 	}
 	counted := 0 // of the level
@@ -247,7 +247,7 @@ func (f former) sameItem(items []string, sequence int) bool {
 func (f former) sameRow(p plannedDAG, n graph.Node) bool {
 	step := string(p.graph.Steps[n.Step].Name)
 	if n.Name != "" {
-		return f.named[step+"\n"+p.tables[step][n.Index]]
+		return f.named[step+"\n"+graph.Unprioritized(p.tables[step][n.Index])]
 	}
 	at := func(rows []string) string {
 		if n.Index < len(rows) {

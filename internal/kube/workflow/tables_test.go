@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,4 +100,31 @@ func TestAGraphThatIsNoneIsRefused(t *testing.T) {
 	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
 	require.Equal(t, "Refused", reason)
 	require.Contains(t, message, "spec.graph: no node of a cycle could ever run: x, which needs y, which needs x")
+}
+
+func TestAnotherPriorityRunsNoNodeAgain(t *testing.T) {
+	w := newWorld(t)
+	flow := newWorkflow("w")
+	a := v1alpha1.Step{StepWork: flow.Spec.Steps[0].StepWork}
+	flow.Spec.Sequences, flow.Spec.Steps, flow.Spec.Resume = nil, []v1alpha1.Step{a}, v1alpha1.ResumeFromFailure
+	flow.Spec.Graph = &v1alpha1.Graph{Nodes: []v1alpha1.GraphNode{
+		{Name: "x", Step: "a", Variables: v1alpha1.Item{"V": "1"}}, {Name: "y", Step: "a"},
+	}}
+	w.apply(flow)
+	w.ends(1)
+	for _, node := range []string{"x", "y"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(w.Output.Root, "default", "w", "1", "a", node), 0o700))
+	}
+	edited := w.flow("w").DeepCopy()
+	edited.Generation++
+	edited.Spec.Graph.Nodes[0].Priority = new(int32(5))
+	edited.Spec.Graph.Nodes[1].Variables = v1alpha1.Item{"V": "2"}
+	w.apply(edited)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 2, Done: 1}, w.flow("w").Status.Nodes)
+	require.NoError(t, w.book.Read(t.Context(), func(tx *ledger.Tx) error {
+		nodes, err := tx.Nodes("uid-w", 2, ledger.NodeFilter{State: ledger.NodeDone})
+		require.Len(t, nodes, 1)
+		require.Equal(t, "x", nodes[0].Label, "a priority is no variable")
+		return err
+	}))
 }
