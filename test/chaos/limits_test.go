@@ -24,9 +24,10 @@ type queueSample struct {
 	open int
 }
 
-// TestLimitsHold lets HTCJobs compete for the limits of two pools while htcd and the schedd are killed: one in three, of
-// two namespaces, by way of a pool with newPerMinute, the others by way of one with maxOpen. These are of one namespace:
-// jobs that wait for a slot would count for another only up to their namespace's share, and there could be more.
+// TestLimitsHold lets HTCJobs compete for the limits of two pools while htcd and the schedd are killed: one in three,
+// of two namespaces, by way of a pool with newPerMinute, the others by way of one with maxOpen. These are of one
+// namespace: jobs that wait for a slot would count for another only up to their namespace's share, and there could be
+// more.
 func TestLimitsHold(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000
