@@ -77,9 +77,8 @@ func demandOf(run ledger.Run, procs int) admission.Demand {
 	return d
 }
 
-// presumed is the demand of an HTCJob of which no attempt is known yet.
-func (c *Controller) presumed(job *v1alpha1.HTCJob) admission.Demand {
-	n := job.Queue()
+// presumed is the demand of an HTCJob that sends so many jobs, 0 if that is not known yet.
+func (c *Controller) presumed(job *v1alpha1.HTCJob, n int) admission.Demand {
 	if n > 0 && site.AtOnce(job.Spec, n, c.Site.FactoryAbove) > 0 {
 		return admission.Demand{Jobs: 1, Made: n}
 	}
@@ -138,11 +137,15 @@ func (c *Controller) atMost(
 
 // inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it
 // meanwhile.
-func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) error {
+func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, some part) error {
 	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
 		return nil
 	}
-	return c.admission.Ask(ctx, p.Name, waiter(job, c.presumed(job)))
+	n := job.Queue()
+	if some.base != nil {
+		n = some.numbers.Len()
+	}
+	return c.admission.Ask(ctx, p.Name, waiter(job, c.presumed(job, n)))
 }
 
 func waiter(job *v1alpha1.HTCJob, d admission.Demand) admission.Waiter {
@@ -164,8 +167,12 @@ func (c *Controller) recallLine() {
 		if !admission.InLine(job.Status.Reason) || job.DeletionTimestamp != nil {
 			continue
 		}
+		n := job.Queue()
+		if job.Status.Attempt > 0 { // the next one may send only some of its jobs
+			n = 0
+		}
 		if p, err := pool.Choose(job, c.Pools); err == nil {
-			c.admission.Recall(p.Name, waiter(job, c.presumed(job)))
+			c.admission.Recall(p.Name, waiter(job, c.presumed(job, n)))
 		}
 	}
 }

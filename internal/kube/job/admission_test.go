@@ -191,3 +191,32 @@ func TestAPoolsCoresAreSharedAndCounted(t *testing.T) {
 	w.later(time.Minute)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
 }
+
+func TestOneWhoseJobsRunAgainInPartWaitsForRoomForThese(t *testing.T) {
+	for name, interrupt := range map[string]func(*world){
+		"":          func(*world) {},
+		"restarted": func(w *world) { w.restart(); w.recallLine(); w.settle() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t, withPools(cluster{"grid": {Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(4))}}}))
+			w.apply(htcjob("one", inGrid, queueOf(4)))
+			w.completed(1, 0, 5, 0, 0)
+			w.crosscheck()
+			w.apply(htcjob("two", inGrid, queueOf(4)))
+			w.again("one", "a", "failed")
+			interrupt(w)
+			for range 3 {
+				w.later(20 * time.Minute)
+			}
+			require.Equal(
+				t,
+				"pool grid: 4 of 4 jobs open (limits.maxOpen), this HTCJob is next",
+				submitted(w.job("one")).Message,
+			)
+			require.NoError(t, w.ends("two", 0, 0))
+			w.crosscheck()
+			w.later(time.Minute)
+			require.Equal(t, []int32{1, 3, 0}, counts(w.job("one")))
+		})
+	}
+}

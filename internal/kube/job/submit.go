@@ -33,7 +33,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	}
 	p, err := c.pools.New(job)
 	if err == nil {
-		err = c.inLine(ctx, job, p)
+		err = c.inLine(ctx, job, p, some)
 	}
 	if err != nil {
 		return err
