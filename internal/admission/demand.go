@@ -128,9 +128,9 @@ func (r Rules) RefuseRequest(d Demand) error {
 // number.
 type Share struct{ Open, Idle int }
 
-// ShareOf returns what each of so many that share the limits may have beside what others have, where a job asks for so
-// much.
-func (r Rules) ShareOf(parties int, others, each Demand) (s Share) {
+// ShareOf returns what each of so many that share the limits may have beside what others have, and of them those of its
+// namespace, where a job asks for so much.
+func (r Rules) ShareOf(parties int, others, neighbours, each Demand) (s Share) {
 	lower := func(to *int, most int, is bool) {
 		if most = max(1, most/parties); is && (*to == 0 || most < *to) {
 			*to = most
@@ -139,7 +139,7 @@ func (r Rules) ShareOf(parties int, others, each Demand) (s Share) {
 	most, is := bound(r.Limits.MaxOpen)
 	lower(&s.Open, most-others.Jobs, is)
 	most, is = bound(r.Limits.MaxOpenPerNamespace)
-	lower(&s.Open, most, is)
+	lower(&s.Open, most-neighbours.Jobs, is)
 	for _, l := range r.requests() {
 		if asked := l.asked(each); asked > 0 {
 			lower(&s.Open, (l.most-l.asked(others))/asked, true)

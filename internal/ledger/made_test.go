@@ -180,13 +180,13 @@ func TestAFactoryThatIsOnItsWayUsesAPoolForOneJob(t *testing.T) {
 		require.Len(t, use, 1)
 		require.Equal(t, 1, use[0].Open())
 		all, err := tx.PoolFactories("grid")
-		require.Equal(t, []PoolFactory{{"u2", "", 0, 0, 3}}, all)
+		require.Equal(t, []PoolFactory{{"u2", "physics", "", 0, 0, 3}}, all)
 		return err
 	})
 	mustWrite(t, l, func(tx *Tx) error { return tx.AddMade(other, 3) })
 	mustRead(t, l, func(tx *Tx) error {
 		all, err := tx.PoolFactories("grid")
-		require.Equal(t, []PoolFactory{{"u2", "", 3, 3, 0}}, all)
+		require.Equal(t, []PoolFactory{{"u2", "physics", "", 3, 3, 0}}, all)
 		return err
 	})
 }

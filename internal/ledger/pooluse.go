@@ -109,6 +109,7 @@ type Sent struct {
 // PoolFactory is a run of a pool whose jobs a factory makes.
 type PoolFactory struct {
 	UID       string
+	Namespace string
 	Effective string // JSON of v1alpha1.Effective
 	Open      int    // jobs of it that PoolUse counts
 	InUse     int    // those of them that PoolRequests counts
@@ -119,8 +120,8 @@ type PoolFactory struct {
 func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 	defer wrap(&err, "list the factories of pool %q", pool)
 	return list(tx, into(func(f *PoolFactory) []any {
-		return []any{&f.UID, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade}
-	}), `SELECT r.uid, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
+		return []any{&f.UID, &f.Namespace, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade}
+	}), `SELECT r.uid, r.namespace, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
 			max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id
 		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)

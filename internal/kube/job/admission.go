@@ -101,10 +101,14 @@ func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, err
 		return lifecycle.AtOnce{}, err
 	}
 	parties, others := 1, admission.Demand{Jobs: use.Open, Cores: use.Cores, Memory: use.Memory}
+	neighbours := admission.Demand{Jobs: use.Namespaces[run.Namespace].Open}
 	for _, f := range factories {
 		has := admission.DemandOf(f.InUse, pool.ReadEffective(run.Pool, f.Effective))
 		has.Jobs = f.Open
 		others = others.Without(has)
+		if f.Namespace == run.Namespace {
+			neighbours = neighbours.Without(has)
+		}
 		if f.ToBeMade > 0 && f.UID != run.UID {
 			parties++
 		}
@@ -112,7 +116,7 @@ func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, err
 	if c.admission.Awaited(run.Pool) {
 		parties++
 	}
-	return lifecycle.AtOnce(rules.ShareOf(parties, others, demandOf(run, 1))), nil
+	return lifecycle.AtOnce(rules.ShareOf(parties, others, neighbours, demandOf(run, 1))), nil
 }
 
 // atMost gives a sandbox's factory what its pool leaves to it.

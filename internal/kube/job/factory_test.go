@@ -254,6 +254,22 @@ func TestAFactoryLeavesHalfOfItsPoolToThoseThatWait(t *testing.T) {
 	require.EqualValues(t, 5, w.job("one").Status.Parallelism, "nobody waits any more")
 }
 
+func TestAFactoryLeavesToItsNamespaceWhatOthersOfItHave(t *testing.T) {
+	limits := &v1alpha1.PoolLimits{MaxOpenPerNamespace: new(int32(10))}
+	w := newWorldWithOutput(t, withPools(cluster{"grid": {Limits: limits}}))
+	w.apply(htcjob("two", inGrid, queueOf(8)))
+	w.apply(htcjob("one", inGrid, queueOf(1000), atOnce(500)))
+	require.Equal(t, 3, w.schedd.HandOver(2))
+	w.later(10 * time.Second)
+	w.crosscheck()
+	require.EqualValues(t, 2, w.job("one").Status.Idle)
+	w.schedd.Complete(1, -1, 0)
+	w.crosscheck()
+	w.later(time.Minute)
+	w.crosscheck()
+	require.EqualValues(t, 10, w.job("one").Status.Idle)
+}
+
 func TestAFactoryMakesNoMoreJobsWhenAnAttemptEndsEarly(t *testing.T) {
 	one := int32(1)
 	for name, tc := range map[string]struct {
