@@ -146,6 +146,35 @@ func TestJobsOfAFactoryThatHasGoneAreLookedForUntilAllThatMayBeThereAreLost(t *t
 	})
 }
 
+func TestJobsOfAStoppedFactoryThatHasGoneAreLost(t *testing.T) {
+	l, _ := openTemp(t)
+	run := testRun("u1")
+	run.Factory, run.Procs, run.Stop = 2, 1000, "Suspended"
+	end := func(absent int) {
+		mustWrite(t, l, func(tx *Tx) error {
+			procs, err := tx.Procs("u1", 1, ProcFilter{Status: StatusOpen})
+			for _, p := range procs {
+				p.Status, p.Reason, p.Absent = StatusFailed, run.Stop, absent
+				err = errors.Join(err, tx.UpdateProc(p))
+			}
+			return err
+		})
+	}
+	gone := func(tx *Tx) error { return tx.AddGone(run, 4) }
+	mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.InsertRun(run), tx.AddMade(run, 4)) })
+	end(0)
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Active: 996, Failed: 4, Waiting: 992}, countsOf(t, l), "HTCondor has shown those")
+	end(1)
+	mustWrite(t, l, gone)
+	require.Equal(t, Counts{Failed: 1000}, countsOf(t, l))
+	mustRead(t, l, func(tx *Tx) error {
+		n, err := tx.CountReason("u1", 1, "Suspended")
+		require.Equal(t, 1000, n)
+		return err
+	})
+}
+
 // Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have
 // cost: this would take an hour.
 func TestAFactoryOfManyJobsGetsItsRowsOneByOne(t *testing.T) {

@@ -163,8 +163,10 @@ func (tx *Tx) AddGone(r Run, atLeast int) error {
 		return err
 	}
 	lost := 0
-	err = tx.queryRow(`SELECT count(*) FROM (SELECT reason FROM htcjobs WHERE run = `+runID+` AND source <> '`+SourceCarried+`'
-		ORDER BY proc DESC LIMIT ?) WHERE reason = 'Lost'`, r.UID, r.Attempt, atLeast).
+	// Of a run that is stopped, what is lost has the stop as its reason.
+	err = tx.queryRow(`SELECT count(*) FROM (SELECT status, reason, absent FROM htcjobs WHERE run = `+runID+`
+		AND source <> '`+SourceCarried+`' ORDER BY proc DESC LIMIT ?)
+		WHERE reason = 'Lost' OR status = 7 AND absent > 0 AND reason = ?`, r.UID, r.Attempt, atLeast, r.Stop).
 		Scan(&lost)
 	switch {
 	case err != nil:

@@ -344,3 +344,27 @@ func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 	require.Equal(t, ledger.StatusFailed, w.proc("one", 1, 4).Status)
 	require.Equal(t, "Lost", w.proc("one", 1, 4).Reason)
 }
+
+func TestASuspensionCountsTheJobsOfAFactoryThatSomebodyHasRemoved(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(10_000)
+	require.NoError(
+		t,
+		scheddtest.Err(
+			w.schedd.Change(
+				t.Context(),
+				schedd.Identity{},
+				schedd.Remove{Where: condor.ClusterConstraint(2), Reason: "an administrator"},
+			),
+		),
+	)
+	w.clock = w.clock.Add(10 * time.Second) // until the schedd has forgotten it
+	w.suspend("one", true)
+	for range 2 {
+		w.crosscheck()
+		w.later(time.Minute)
+	}
+	w.crosscheck()
+	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
+	require.Equal(t, 10_000-2002, w.run("one").Unmade, "without rows")
+}
