@@ -136,6 +136,7 @@ func (c *Controller) atMost(
 		return err
 	})
 	now := s.Parallelism()
+	c.Memory.Change(job.Namespace+"/"+job.Name, func(r *record) { r.Kind.idle = now.Idle })
 	return sandbox.AtMost(now.Open, now.Idle), err
 }
 

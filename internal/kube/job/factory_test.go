@@ -368,3 +368,18 @@ func TestASuspensionCountsTheJobsOfAFactoryThatSomebodyHasRemoved(t *testing.T) 
 	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
 	require.Equal(t, 10_000-2002, w.run("one").Unmade, "without rows")
 }
+
+func TestAFactoryThatWasSentWithFewerIsToldWhenMoreMayWait(t *testing.T) {
+	w := newWorldWithOutput(t, withPools(cluster{"grid": {Limits: &v1alpha1.PoolLimits{MaxIdle: new(int32(4))}}}))
+	w.apply(htcjob("other", inGrid, queueOf(2), atOnce(2)))
+	w.schedd.HandOver(1)
+	w.later(10 * time.Second)
+	w.apply(htcjob("one", inGrid, queueOf(100), atOnce(4)))
+	require.Equal(t, 2, w.Memory.Of("default/one").Kind.idle, "the other half is for the other HTCJob")
+	w.crosscheck()
+	require.Zero(t, w.job("other").Status.Waiting)
+	w.schedd.HandOver(3)
+	w.later(10 * time.Second)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.SetParallelism))
+	require.Equal(t, 4, w.Memory.Of("default/one").Kind.idle)
+}

@@ -14,7 +14,7 @@ type record = reconciler.Record[remembered]
 // remembered is the part of it that only HTCJobs have.
 type remembered struct {
 	logs *lifecycle.LogsOutcome // of the last try to leave its Pod
-	idle int                    // its factory's jobs that may wait for a slot, as HTCondor was told; 0: as it was sent
+	idle int                    // its factory's jobs that may wait for a slot, as HTCondor was told; 0: not known
 	told int                    // ends of its factory's jobs since HTCondor was asked because of such
 }
 
