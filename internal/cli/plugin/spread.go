@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -33,7 +34,7 @@ func (l *landing) spread(proc int) error {
 	var moves []move
 	taken := map[string]string{}
 	u := l.unit
-	for _, p := range l.placed {
+	for _, p := range slices.SortedStableFunc(slices.Values(l.placed), streamsLast) {
 		if p.dir {
 			continue
 		}
@@ -42,12 +43,19 @@ func (l *landing) spread(proc int) error {
 			return err
 		}
 		if other := l.holder(to, proc, taken); other != "" {
+			meant := to
+			to = filepath.Join(u.home, streamName(p.path))
+			if l.holder(to, proc, taken) != "" {
+				to = filepath.Join(u.home, p.path)
+			}
+			for n := 1; l.holder(to, proc, taken) != ""; n++ {
+				to = filepath.Join(u.home, p.path+"."+strconv.Itoa(n))
+			}
 			l.clashes = append(
 				l.clashes,
-				fmt.Sprintf("%s of %s is in %s/, as %s is %s: write {{proc}} or {{item.NAME}} in %s",
-					p.path, u.called, filepath.ToSlash(u.home), to, other, u.field),
+				fmt.Sprintf("%s of %s is at %s, as %s is %s: write {{proc}} or {{item.NAME}} in %s",
+					p.path, u.called, filepath.ToSlash(to), meant, other, u.field),
 			)
-			to = filepath.Join(u.home, streamName(p.path))
 		}
 		owner, ours := l.owners[to]
 		if _, err := l.root.Lstat(to); !errors.Is(err, fs.ErrNotExist) && (err != nil || !ours || owner != proc) {
@@ -78,6 +86,9 @@ func (l *landing) spread(proc int) error {
 	l.arrived(proc)
 	return nil
 }
+
+// streamsLast orders a job's streams after its files, which keep their names where both have one.
+func streamsLast(a, b landed) int { return cmp.Compare(len(streams[a.path]), len(streams[b.path])) }
 
 // holder says whose a place is that cannot be this file's as well; empty: it is free, or a file's of before.
 func (l *landing) holder(to string, proc int, taken map[string]string) string {

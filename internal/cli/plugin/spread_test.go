@@ -85,8 +85,8 @@ func TestTwoFilesOfOnePlaceAreBothKept(t *testing.T) {
 	want := map[string]string{"a": "0", "0/b": "b", "1/a": "1"}
 	require.Equal(t, want, tree(t, dir))
 	require.Equal(t, []string{
-		"b of job 0 is in 0/, as a is its a: write {{proc}} or {{item.NAME}} in spec.landing",
-		"a of job 1 is in 1/, as a is job 0's: write {{proc}} or {{item.NAME}} in spec.landing",
+		"b of job 0 is at 0/b, as a is its a: write {{proc}} or {{item.NAME}} in spec.landing",
+		"a of job 1 is at 1/a, as a is job 0's: write {{proc}} or {{item.NAME}} in spec.landing",
 	}, l.clashes)
 	for range 2 {
 		l, err = land(t, dir, archived(t, "2/a", "2"), where)
@@ -95,6 +95,36 @@ func TestTwoFilesOfOnePlaceAreBothKept(t *testing.T) {
 	want["2/a"] = "2"
 	require.Equal(t, want, tree(t, dir))
 	require.Equal(t, 1, l.there)
+}
+
+func TestAFileThatIsPutAsideReplacesNoOther(t *testing.T) {
+	for name, of := range map[string]struct {
+		files   map[string]v1alpha1.LandingPlace
+		entries []string
+		want    map[string]string
+	}{
+		"a file called as a stream": {
+			map[string]v1alpha1.LandingPlace{"other": "o"},
+			[]string{"0/_condor_stderr", "err", "0/_condor_stdout", "out", "0/stdout", "own"},
+			map[string]string{"0/stderr": "err", "0/_condor_stdout": "out", "0/stdout": "own"},
+		},
+		"a place in the job's directory": {
+			map[string]v1alpha1.LandingPlace{"a": "0/b"},
+			[]string{"0/a", "a", "0/b", "b"},
+			map[string]string{"0/b": "a", "0/b.1": "b"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, force := range []bool{false, true} {
+				l, err := land(t, dir, archived(t, of.entries...), spread(v1alpha1.Landing{Files: of.files}),
+					func(l *landing) { l.force = force })
+				require.NoError(t, err)
+				require.Len(t, l.clashes, 1)
+				require.Equal(t, of.want, tree(t, dir))
+			}
+		})
+	}
 }
 
 func TestFilesOfNodesLandWhereTheirStepsSay(t *testing.T) {
@@ -132,7 +162,7 @@ func TestFilesOfNodesLandWhereTheirStepsSay(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, tree(t, dir))
 	require.Equal(t, []string{
-		"x of node sim/job_0/2 is in sim/job_0/2/, as job_0/x is node sim/job_0/1's: write {{proc}} or {{item.NAME}} in job.landing of the step sim",
+		"x of node sim/job_0/2 is at sim/job_0/2/x, as job_0/x is node sim/job_0/1's: write {{proc}} or {{item.NAME}} in job.landing of the step sim",
 	}, l.clashes)
 	require.Empty(t, l.lacks())
 	l, err = land(t, dir, archive, nodes)
