@@ -177,6 +177,12 @@ class Submit(Case):
         }.items():
             with self.assertRaisesRegex(htc.Error, words):
                 htc.submit("true", image="centos", **fields)
+        with tempfile.TemporaryDirectory() as directory:
+            for path in (one := Path(directory, "1", "cuts.txt"), two := Path(directory, "2", "cuts.txt")):
+                path.parent.mkdir()
+                path.write_text("")
+            with self.assertRaisesRegex(htc.Error, "cuts.txt is another file's name beside the script"):
+                htc.submit("true", image="centos", files=[one, two])
         with self.assertRaisesRegex(htc.Error, "and 1 MiB can be sent with an HTCJob"):
             htc.submit(len, items=[secret(i) for i in range(40)], image="python")
         self.assertIsNone(self.cluster.job)
@@ -312,6 +318,9 @@ class Results(Case):
             self.assertEqual(Path(directory, "plots/a.png").read_bytes(), b"png")
             self.assertEqual(Path(directory, "stdout").read_bytes(), b"said")
             self.assertEqual(jobs[0].log(), "said")
+            self.cluster.end(0, {"stdout": b"own", "_condor_stdout": b"said", "_condor_stderr": b"err"})
+            copied = {path.name: path.read_bytes() for path in jobs[0].files(directory)}
+            self.assertEqual(copied, {"stdout": b"own", "_condor_stdout": b"said", "stderr": b"err"})
             self.cluster.end(0, {"../../evil": b""})
             with self.assertRaisesRegex(htc.Error, "would be written elsewhere"):
                 jobs[0].files(directory)

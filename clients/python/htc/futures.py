@@ -19,7 +19,7 @@ from .types import HTCJobStatus
 
 # Seconds between two looks at an HTCJob: the first, after something has changed, and the longest.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0
-# What get-output of htcd calls them, too.
+# What get-output of htcd calls them, too, unless the job has left files of these names.
 _STREAMS = {"_condor_stdout": "stdout", "_condor_stderr": "stderr"}
 
 
@@ -49,16 +49,19 @@ class Future(concurrent.futures.Future):
 
     def files(self, directory: str | os.PathLike) -> list[Path]:
         """Copies all files that the ended job has left into a directory, and returns their paths."""
-        copied, root = [], Path(directory).resolve()
+        copied, root = {}, Path(directory).resolve()
         for _, path, content in self._of.cluster.files(self._of.name, {"proc": self.proc}):
-            target = (root / _STREAMS.get(path, path)).resolve()
+            target = (root / path).resolve()
             if not target.is_relative_to(root):
                 raise Error(f"job {self.proc} of {self._of.name} has left {path!r}, which would be written elsewhere")
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "wb") as out:
                 shutil.copyfileobj(content, out)
-            copied.append(target)
-        return copied
+            copied[path] = target
+        for stream, name in _STREAMS.items():
+            if stream in copied and name not in copied:
+                copied[stream] = copied[stream].replace(root / name)
+        return list(copied.values())
 
 
 class Futures(Sequence):

@@ -61,7 +61,11 @@ def submit(
     if table == []:
         raise Error("items is empty: there would be no job")
     count = 1 if table is None else len(table)
-    bundle = {Path(f).name: Path(f).read_bytes() for f in files}
+    bundle: dict[str, bytes] = {}
+    for f in [Path(f) for f in files]:
+        if f.name in (*bundle, _TABLE) or callable(what) and f.name in (payload.FUNCTION, payload.PICKLER):
+            raise Error(f"files has {f}, but {f.name} is another file's name beside the script: give it another one")
+        bundle[f.name] = f.read_bytes()
     spec: dict[str, Any] = dict(fields)
     if callable(what):
         bundle.update(payload.pack(what, table))
