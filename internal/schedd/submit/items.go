@@ -27,7 +27,7 @@ const ownBlock = "HTCJobBlock"
 
 const (
 	mostInBlock   = 256      // procs
-	mostBlockSize = 32 << 10 // bytes of more than one proc, which each of them gets
+	mostBlockSize = 32 << 10 // bytes on the average, which a proc gets, unless its own item is longer
 )
 
 // checkItems refuses items that do not fit the description. Their variables have passed CheckVariable.
@@ -112,23 +112,25 @@ func (d Description) block(first, end int) string {
 	return b.String()
 }
 
-// perBlock returns how many numbers a block is for: fewer where items are long.
+// perBlock returns how many numbers a block is for: fewer where items are long. A few long ones among a million do not
+// count: there would be a file for each proc.
 func (d Description) perBlock() int {
 	per := mostInBlock
-	for per > 1 && d.largestBlock(per) > mostBlockSize {
+	for per > 1 && d.bytesSent(per) > mostBlockSize*len(d.Items) {
 		per /= 2
 	}
 	return per
 }
 
-func (d Description) largestBlock(per int) (largest int) {
-	size, block := 0, 0
+// bytesSent returns how much of items all procs get together if a block is for so many numbers.
+func (d Description) bytesSent(per int) (sent int) {
+	block, procs, size := 0, 0, 0
 	for proc, item := range d.Items {
 		if next := d.number(proc) / per; next != block {
-			size, block = 0, next
+			sent += procs * size
+			block, procs, size = next, 0, 0
 		}
-		size += len(item)
-		largest = max(largest, size)
+		procs, size = procs+1, size+len(item)
 	}
-	return largest
+	return sent + procs*size
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,4 +78,27 @@ func TestTheMacroOfItemsStandsInTheListOfFilesOnly(t *testing.T) {
 	d.Options = "transfer_output_files = .own-0\n"
 	_, err = d.Render()
 	require.ErrorContains(t, err, "expected a path inside the job's directory")
+}
+
+func TestAFewLongItemsAmongManyDoNotMakeAFileForEachJob(t *testing.T) {
+	long := "A=" + strings.Repeat("x", 40<<10) + "\n"
+	for name, c := range map[string]struct {
+		jobs, long, files int
+	}{
+		"short ones":               {100_000, 0, 391},
+		"one is long":              {100_000, 1, 391},
+		"some beside one another":  {100_000, 20, 391},
+		"most of them":             {20, 20, 20},
+		"one of a few":             {256, 1, 2},
+		"one of two":               {2, 1, 2},
+		"one more than a file has": {257, 0, 2},
+	} {
+		d := description()
+		d.Queue, d.Items = c.jobs, slices.Repeat([]string{"A=1\n"}, c.jobs)
+		d.Parallelism = c.jobs
+		for i := range c.long {
+			d.Items[i] = long
+		}
+		require.Len(t, d.itemFiles(), c.files, name)
+	}
 }
