@@ -92,13 +92,14 @@ func eval[T any](p tab, expression string, options ...chromedp.EvaluateOption) (
 	return run(p, chromedp.Evaluate[T](expression, options...))
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true in a page that is complete: before its style sheet is there, all has other
+// sizes.
 func (p tab) until(expression string) {
 	p.t.Helper()
 	require.Eventually(p.t, func() bool {
 		ctx, cancel := context.WithTimeout(p.Context, trial.Patience)
 		defer cancel()
-		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+expression+")"))
+		is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`document.readyState == "complete" && !!(`+expression+")"))
 		return err == nil && is // between two pages nothing can be evaluated
 	}, trial.Patience, 20*time.Millisecond, expression)
 }
