@@ -53,7 +53,7 @@ func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 // LinkTree links the regular files of a directory into another one; it may be repeated, and without the first there is
 // nothing to do.
 func LinkTree(root *os.Root, from, to string) error {
-	err := fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(Tree{root}, from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ func TestTheOutputOfSomeProcsIsCarriedOver(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	first, second := Attempt{"ns", "a", 1}, Attempt{"ns", "a", 2}
 	require.NoError(t, s.Carry(first, second, func(int) bool { return true }), "there is none")
-	for name, text := range map[string]string{"0/x": "0", "0/sub/y": "y", "1/x": "1", "12/x": "12"} {
+	for name, text := range map[string]string{"0/x": "0", "0/sub/y": "y", "0/d\xe9/f": "f", "1/x": "1", "12/x": "12"} {
 		file := filepath.Join(s.Root, "ns/a/1", name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
@@ -25,9 +25,11 @@ func TestTheOutputOfSomeProcsIsCarriedOver(t *testing.T) {
 	}
 	require.NoError(t, s.DropAttempt(first))
 	require.NoError(t, s.Sweep(true))
-	text, err := os.ReadFile(filepath.Join(s.Root, "ns/a/2/0/sub/y"))
-	require.NoError(t, err)
-	require.Equal(t, "y", string(text))
+	for name, want := range map[string]string{"sub/y": "y", "d\xe9/f": "f"} {
+		text, err := os.ReadFile(filepath.Join(s.Root, "ns/a/2/0", name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
 	left, err := os.ReadDir(filepath.Join(s.Root, incoming))
 	require.NoError(t, err)
 	require.Empty(t, left)

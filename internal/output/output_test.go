@@ -112,6 +112,7 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 	put(t, s, first, 0, Stdout, "a")
 	put(t, s, first, 10, Stdout, "b")
 	put(t, s, first, 10, "x/y/z", "c")
+	put(t, s, first, 10, "d\xe9/f\xe9", "no UTF-8")
 	var archive bytes.Buffer
 	require.NoError(t, s.Archive(t.Context(), &archive, first))
 	require.Equal(
@@ -121,6 +122,8 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 			"0/_condor_stdout":  "a",
 			"10/":               "",
 			"10/_condor_stdout": "b",
+			"10/d\xe9/":         "",
+			"10/d\xe9/f\xe9":    "no UTF-8",
 			"10/x/":             "",
 			"10/x/y/":           "",
 			"10/x/y/z":          "c",

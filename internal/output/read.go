@@ -109,7 +109,7 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 
 // archive writes a directory: <number>/<path>. The records are part of the header of the directory itself.
 func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, records map[string]string) error {
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(Tree{root}, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
@@ -119,12 +120,12 @@ func copyMatching(from, pattern, to string) error {
 		return err
 	}
 	defer root.Close()
-	names, err := fs.Glob(root.FS(), pattern)
+	names, err := fs.Glob(output.Tree{Root: root}, pattern)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		err := fs.WalkDir(root.FS(), name, func(file string, entry fs.DirEntry, err error) error {
+		err := fs.WalkDir(output.Tree{Root: root}, name, func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || !entry.Type().IsRegular() {
 				return err
 			}

@@ -284,7 +284,7 @@ func (f former) has(node, pattern string) bool {
 		return false
 	}
 	defer root.Close()
-	names, err := fs.Glob(root.FS(), pattern)
+	names, err := fs.Glob(output.Tree{Root: root}, pattern)
 	return err == nil && len(names) > 0
 }
 

@@ -111,6 +111,14 @@ func TestOutputIsLinkedAgainAfterAnInterruption(t *testing.T) {
 	require.NoError(t, output.LinkTree(root, "1/a/none", "2/a/none"))
 }
 
+func TestADirectoryWhoseNameIsNoUTF8IsBrought(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(from, "out/d\xe9"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(from, "out/d\xe9/f"), []byte("x"), 0o600))
+	require.NoError(t, copyMatching(from, "out/*", to))
+	require.FileExists(t, filepath.Join(to, "out/d\xe9/f"))
+}
+
 func TestNothingIsBroughtForNodesThatDoNotRun(t *testing.T) {
 	a := v1alpha1.Step{
 		StepWork: v1alpha1.StepWork{Name: "a", Pull: []v1alpha1.Pull{{Artifact: "r/x", Tag: "v1", Path: "f"}}},
