@@ -46,8 +46,8 @@ func (s *tables) Submit(ctx context.Context, id schedd.Identity, dir string) (co
 		return condor.Cluster{}, err
 	}
 	var items []string
-	for proc := range files {
-		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(".own-", proc)))
+	for _, file := range files {
+		text, err := os.ReadFile(file) // #nosec G304 -- for tests only
 		if err != nil {
 			return condor.Cluster{}, err
 		}
@@ -198,4 +198,26 @@ func TestItemsAfterALossOfTheLedger(t *testing.T) {
 	require.Equal(t, w.job("table").Status.ItemsDigest, w.run("table").ItemsDigest)
 	require.Len(t, s.sent, 2, "nothing was sent again")
 	require.EqualValues(t, 1, w.job("table").Status.Succeeded)
+}
+
+// The results of another table do not count.
+func TestAnotherTableRunsAsAWholeIfTheLedgerHasLostTheOneBefore(t *testing.T) {
+	w, s := newWorldWithTables(t)
+	for i, c := range []struct{ table, sent string }{
+		{"A\n1\n2\n3\n", "A=2 "},
+		{"A\n9\n8\n", "A=9 | A=8 "},
+	} {
+		name := fmt.Sprint("of", i)
+		s.maps["points"] = "A\n1\n2\n3\n"
+		w.apply(htcjob(name, table))
+		w.completed(w.run(name).Cluster, 0, 7, 0)
+		w.crosscheck()
+		w.loseLedger()
+		s.maps["points"] = c.table
+		w.again(name, "a", "1")
+		for range 3 {
+			w.later(time.Minute)
+		}
+		require.Equal(t, c.sent, s.sent[len(s.sent)-1])
+	}
 }

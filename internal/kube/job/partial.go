@@ -74,6 +74,7 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 func (p part) of(run ledger.Run) ledger.Run {
 	if p.base != nil {
 		run.Sent, run.Procs, run.Jobs, run.KeptFailed = p.numbers.String(), p.numbers.Len(), p.base.All(), p.failed
+		run.ItemsDigest = p.base.ItemsDigest
 	}
 	return run
 }

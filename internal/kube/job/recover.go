@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -164,7 +165,7 @@ func (c *Controller) recordAgain(
 			run.Effective = pool.Write(e)
 		}
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
-		run.InputsDigest = job.Status.InputsDigest
+		run.InputsDigest, run.ItemsDigest = job.Status.InputsDigest, job.Status.ItemsDigest
 		run = lifecycle.Recalled(run, job.Status)
 	}
 	run = some.of(run)
@@ -245,6 +246,10 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return err
 	}
 	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run, numbers)
+	if run.Sent != "" && points.Digest != "" && points.Digest != run.ItemsDigest { // nor do those of another table
+		run.Sent, run.Jobs, run.KeptFailed = "", 0, 0
+		points, sandbox, err = c.prepare(ctx, job, p, run.Attempt, &run, procset.Set{})
+	}
 	if err != nil {
 		return c.refuse(ctx, run, err)
 	}
