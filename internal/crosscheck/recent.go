@@ -38,6 +38,7 @@ type look struct {
 	missing Missing
 	absent  []ledger.Run // with jobs that a mirror does not show
 	made    made
+	ask     func() // asks what the schedd is now; nil: what is known of it is of this pass
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks

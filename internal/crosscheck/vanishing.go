@@ -3,6 +3,7 @@ package crosscheck
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
@@ -87,10 +88,15 @@ func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.T
 	if err != nil {
 		return err
 	}
-	daemon := c.gate.Daemon(l.target)
+	daemon := sync.OnceValue(func() schedd.Daemon {
+		if l.ask != nil {
+			l.ask()
+		}
+		return c.gate.Daemon(l.target)
+	})
 	for _, k := range all {
 		if n := k.missing(); n > 0 {
-			if k.doubt = DoubtOf(k.run, daemon, open, missing, at); k.doubt != "" {
+			if k.doubt = DoubtOf(k.run, daemon(), open, missing, at); k.doubt != "" {
 				l.missing = Missing{l.missing.Jobs + n, k.doubt}
 			}
 		}

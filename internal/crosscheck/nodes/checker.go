@@ -150,6 +150,12 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 		return err
 	}
 	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target)}
+	l.daemon = func() schedd.Daemon {
+		if d, err := c.Schedd.Daemon(ctx, id); err == nil {
+			return d
+		}
+		return c.Daemon(g.Target)
+	}
 	_, err = c.check(ctx, id, runs, l)
 	return errors.Join(err, l.unowned)
 }

@@ -30,6 +30,9 @@ func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.T
 		open += sizes[keyOf(run)].shown
 	}
 	daemon := c.Daemon(l.target)
+	if l.daemon != nil {
+		daemon = l.daemon()
+	}
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		if k.doubtful = crosscheck.DoubtOf(run, daemon, open, missing, at); k.doubtful != "" {

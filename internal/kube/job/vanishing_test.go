@@ -131,3 +131,31 @@ func TestWhatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 		require.EqualValues(t, 2, w.job("one").Status.ClusterID)
 	})
 }
+
+func TestASuspensionDoesNotTakeAnotherQueueForItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Run(1, 0)
+	w.crosscheck()
+	cluster := w.schedd.Jobs()
+	w.clock = w.clock.Add(5 * time.Second)
+	w.schedd.Restart()
+	w.schedd.Reset() // its spool is not mounted, which no pass has seen yet
+	suspended := w.job("one").DeepCopy()
+	suspended.Spec.Suspend = true
+	suspended.Generation++
+	w.write(suspended)
+	stops := func(d time.Duration) {
+		for range 5 {
+			w.later(d)
+		}
+	}
+	stops(20 * time.Second)
+	require.Equal(t, v1alpha1.PhaseRunning, w.job("one").Status.Phase)
+	require.Equal(t, backend.ReasonJobsMissing, meta.FindStatusCondition(
+		w.job("one").Status.Conditions, v1alpha1.ConditionBackendReachable).Reason)
+	w.schedd.Put(cluster...)
+	stops(20 * time.Second)
+	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
+	require.Empty(t, w.schedd.Jobs(), "what was there again was removed")
+}
