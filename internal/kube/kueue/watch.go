@@ -156,7 +156,7 @@ const lookAgain = 30 * time.Second
 func (k *Kueue) Run(ctx context.Context) {
 	k.line = fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
 	go k.runElsewhere(ctx)
-	var served schema.GroupVersion
+	var served schema.GroupVersion // whose Workloads are watched; empty: none are
 	stop := func() {}
 	defer func() { stop() }()
 	for wait := time.Duration(0); ; wait = lookAgain {
@@ -166,11 +166,11 @@ func (k *Kueue) Run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 		is, err := k.served()
-		_, known := k.state()
+		at, known := k.state()
 		switch {
 		case err != nil:
 			k.Log.Warn().Err(err).Msg("whether Kueue is there is not known")
-		case known && is == served:
+		case known && is == served && is.Empty() == (at == nil):
 		case is.Empty():
 			stop()
 			served = is
@@ -178,6 +178,7 @@ func (k *Kueue) Run(ctx context.Context) {
 			k.set(nil)
 		default:
 			stop()
+			served = schema.GroupVersion{}
 			watching, cancel := context.WithCancel(ctx)
 			stop = cancel
 			if at := k.watch(watching, is); at != nil {
@@ -211,7 +212,7 @@ func (k *Kueue) served() (schema.GroupVersion, error) {
 // byOwner is the index of Workloads by the UID of their HTCJob.
 const byOwner = "owner"
 
-// watch returns the API once its Workloads are known, nil if ctx ends before.
+// watch returns the API once its Workloads are known, nil if ctx ends before, or another version is served, or none.
 func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 	workloads := v.WithResource("workloads")
 	informer := dynamicinformer.NewFilteredDynamicInformer(
@@ -236,8 +237,10 @@ func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 		return nil
 	}
 	go informer.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil
+	for !listed(ctx, informer) {
+		if is, err := k.served(); ctx.Err() != nil || err == nil && is != v {
+			return nil
+		}
 	}
 	return &api{
 		version:   v,
@@ -245,6 +248,13 @@ func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 		classes:   k.Client.Resource(v.WithResource("workloadpriorityclasses")),
 		index:     informer.GetIndexer(),
 	}
+}
+
+// listed waits until the objects of an informer are known, not for ever: they may be gone before they could be listed.
+func listed(ctx context.Context, informer cache.SharedIndexInformer) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookAgain)
+	defer cancel()
+	return cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 }
 
 // of returns the Workloads of an HTCJob.
