@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,4 +147,16 @@ func TestWhenTheUsualScheddIsAskedForAnew(t *testing.T) {
 
 	fails = os.ErrNotExist
 	require.Equal(t, "three", at(time.Hour), "no answer is no reason to forget the last one")
+}
+
+func TestWhoDoesNotAskAnyMoreIsForgotten(t *testing.T) {
+	var u usual
+	began := time.Now()
+	for i := range 1000 { // as many tokens, one after the other
+		id, at := Identity{Tokens: fmt.Sprint("/tickets/", i)}, began.Add(time.Duration(i)*time.Hour)
+		_, err := u.get(t.Context(), id, at, func() (string, error) { return "one", nil })
+		require.NoError(t, err)
+		u.doubt(Identity{Tokens: fmt.Sprint("/tickets/never/", i)})
+	}
+	require.LessOrEqual(t, len(u.m), int(unused/time.Hour)+2)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
@@ -61,6 +62,8 @@ const (
 	askAgain = 5 * time.Minute
 	// doubted is how long it is valid at least, even if the schedd that it named does not answer.
 	doubted = 20 * time.Second
+	// unused is how long it is remembered of an identity that does not ask any more: one with a new token is another.
+	unused = 24 * time.Hour
 )
 
 // usual remembers each identity's usual schedd: a site may give every account its own.
@@ -77,7 +80,7 @@ type answer struct {
 	last time.Time // when it was last asked
 }
 
-func (u *usual) of(id Identity) *answer {
+func (u *usual) of(id Identity, now time.Time) *answer {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	a := u.m[id.Who()]
@@ -85,16 +88,28 @@ func (u *usual) of(id Identity) *answer {
 		if u.m == nil {
 			u.m = map[Identity]*answer{}
 		}
-		a = &answer{sem: make(chan struct{}, 1)}
+		maps.DeleteFunc(u.m, func(_ Identity, other *answer) bool { return other.isUnused(now) })
+		a = &answer{sem: make(chan struct{}, 1), last: now}
 		u.m[id.Who()] = a
 	}
 	return a
 }
 
+// isUnused reports whether nobody has asked for it for long.
+func (a *answer) isUnused(now time.Time) bool {
+	select {
+	case a.sem <- struct{}{}:
+		defer func() { <-a.sem }()
+		return now.Sub(a.last) > unused
+	default: // it is being asked
+		return false
+	}
+}
+
 // get returns the valid answer, or asks. An error changes nothing if there is an earlier answer: an old one is better
 // than none.
 func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() (string, error)) (string, error) {
-	a := u.of(id)
+	a := u.of(id, now)
 	select {
 	case a.sem <- struct{}{}:
 		defer func() { <-a.sem }()
@@ -119,7 +134,12 @@ func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() 
 
 // doubt is called when a schedd did not answer: if it is the usual one, the site may have chosen another by now.
 func (u *usual) doubt(id Identity) {
-	a := u.of(id)
+	u.mu.Lock()
+	a := u.m[id.Who()]
+	u.mu.Unlock()
+	if a == nil {
+		return // it was never asked for
+	}
 	select {
 	case a.sem <- struct{}{}:
 		if id.Endpoint.Collector == "" && (id.Endpoint.Schedd == "" || id.Endpoint.Schedd == a.host) {
