@@ -164,7 +164,7 @@ func New(build Build) *Metrics {
 		"reason",
 	), since: m.lookedUp(
 		"waiting_since_timestamp_seconds",
-		"when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room",
+		"when the longest wait among them began, as Unix time; after a limit, or a wait for another HTCJob (`HTCJobNotEnded`), it counts from when that is over",
 		"reason",
 	)}
 	m.statusWrites = m.counters(

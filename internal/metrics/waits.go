@@ -13,7 +13,8 @@ import (
 )
 
 // waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not
-// since its creation; one that waited at a limit waits for htcd only since there is room.
+// since its creation; one that waited at a limit waits for htcd only since there is room, and one that waited for
+// another HTCJob since that has ended.
 type waits struct {
 	count, since *prometheus.Desc
 	now          func() time.Time
@@ -41,6 +42,7 @@ var waitReasons = []string{
 	"PoolDraining",
 	"PoolSuspended",
 	"LimitReached",
+	"HTCJobNotEnded",
 	"NotAuthorised",
 	"Unreachable",
 	"Timeout",
@@ -64,8 +66,10 @@ const (
 	otherReason = "Other"
 )
 
-// limited are the reasons of HTCJobs that a limit or an administrator keeps back: no fault.
-var limited = []string{"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached"}
+// limited are the reasons of HTCJobs that a limit, an administrator or another HTCJob keeps back: no fault.
+var limited = []string{
+	"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "HTCJobNotEnded",
+}
 
 // waitOf is why an HTCJob waits to be sent; empty: it does not.
 func waitOf(job *v1alpha1.HTCJob) (reason string) {

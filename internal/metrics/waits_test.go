@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
 )
 
 // waiter is an HTCJob that waits, created at the beginning of time, with a condition that turned an hour later.
@@ -47,6 +48,7 @@ func TestWhyAnHTCJobWaits(t *testing.T) {
 		"it is looked for":                    {waiter("Submitting", "Submitted", "Unknown", "AskingSchedd"), "AskingSchedd"},
 		"the schedd is away":                  {waiter("Submitting", "BackendReachable", "False", "Timeout"), "Timeout"},
 		"the password is wrong":               {both, "BadPassword"},
+		"another HTCJob has not ended":        {waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobNotEnded), "HTCJobNotEnded"},
 		"somebody wrote something of his own": {waiter("Pending", "Submitted", "False", "Whatever"), "Other"},
 		"it runs":                             {waiter("Running", "Credentials", "False", "BadPassword"), ""},
 		"it is suspended":                     {waiter("Suspended", "Submitted", "False", "Suspended"), ""},
@@ -54,6 +56,15 @@ func TestWhyAnHTCJobWaits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, waitOf(c.job)) })
 	}
+}
+
+func TestTheTimeInWhichAnHTCJobWaitsForAnotherDoesNotCount(t *testing.T) {
+	w := waits{now: func() time.Time { return time.Unix(9000, 0) }, m: map[string]wait{}}
+	w.seen("ns/j", waiter("Pending", "InputsReady", "False", ""))
+	w.seen("ns/j", waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobNotEnded))
+	require.Equal(t, time.Unix(1000, 0), w.m["ns/j"].since)
+	w.seen("ns/j", waiter("Pending", "Submitted", "False", "Waiting"))
+	require.Equal(t, time.Unix(9000, 0), w.m["ns/j"].since)
 }
 
 func TestHTCJobsThatWaitAreCountedByReasonWithTheOldest(t *testing.T) {
