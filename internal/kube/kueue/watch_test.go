@@ -46,8 +46,12 @@ func TestKueueMayGoBeforeItsWorkloadsCouldBeListed(t *testing.T) {
 			Discovery: kinds{served: served}, Client: client, Now: time.Now, Log: zerolog.Nop(),
 			Changed: func(_, _ string) {},
 			Elsewhere: cache.NewSharedIndexInformer(&cache.ListWatch{
-				ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, errRefused },
-				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, errRefused },
+				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+					return nil, errRefused
+				},
+				WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+					return nil, errRefused
+				},
 			}, &v1alpha1.HTCJob{}, 0, cache.Indexers{}),
 		}
 		ended := make(chan struct{})
