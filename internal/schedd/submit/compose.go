@@ -94,6 +94,14 @@ func orElse(options []option, key, condition string) ([]option, error) {
 	return replace(options, key, condition), nil
 }
 
+// orUntil is orElse for retry_until, which may be a code alone.
+func orUntil(options []option, condition string) ([]option, error) {
+	if code, _ := value(options, "retry_until"); wholeRE.MatchString(code) {
+		options = replace(options, "retry_until", "ExitCode =?= "+code)
+	}
+	return orElse(options, "retry_until", condition)
+}
+
 // memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
 // or a schedd's policy may also hold for other reasons, and then the count is one too high.
 const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
@@ -165,10 +173,7 @@ func (o JobOptions) success(options []option) ([]option, error) {
 	for _, code := range o.SuccessCodes {
 		ends = append(ends, fmt.Sprintf("ExitCode =?= %d", code))
 	}
-	if until, there := value(options, "retry_until"); there && wholeRE.MatchString(until) {
-		options = replace(options, "retry_until", "ExitCode =?= "+until)
-	}
-	options, err := orElse(options, "retry_until", strings.Join(ends, " || "))
+	options, err := orUntil(options, strings.Join(ends, " || "))
 	if err != nil || slices.Contains(o.SuccessCodes, 0) {
 		return options, err
 	}

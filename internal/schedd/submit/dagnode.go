@@ -224,15 +224,11 @@ func nodeTagLines(t condor.Tag) []option {
 
 // retryOnly restricts retries to some codes. A job that ended by a signal is not one of them.
 func (s DAGStep) retryOnly(options []option) ([]option, error) {
-	code, until := value(options, "retry_until")
+	_, until := value(options, "retry_until")
 	_, retried := value(options, "max_retries")
 	switch {
 	case len(s.RetryExitCodes) == 0 && len(s.AbortExitCodes) > 0 && (retried || until):
-		if wholeRE.MatchString(code) {
-			options = replace(options, "retry_until", "ExitCode =?= "+code)
-		}
-		ends := "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"
-		return orElse(options, "retry_until", ends)
+		return orUntil(options, "ExitBySignal =?= false && member(ExitCode, {"+numbers(s.AbortExitCodes)+"})")
 	case len(s.RetryExitCodes) == 0:
 		return options, nil
 	case until:
