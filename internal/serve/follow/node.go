@@ -122,12 +122,11 @@ func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.N
 	}
 	filter := ledger.NodeFilter{Label: wanted.Name, Limit: 1}
 	if wanted.Name == "" {
-		steps, err := tx.Steps(dag.UID, dag.Attempt) // the spec may have them at other places since
-		of := slices.IndexFunc(steps, func(s ledger.Step) bool { return s.Name == n.q.Node.Step })
-		if err != nil || of < 0 {
+		step, err := stepOf(tx, dag, n.q.Node.Step)
+		if step == nil {
 			return nil, err
 		}
-		filter.Step, filter.Sequence, filter.Item = &steps[of].Number, &wanted.Sequence, &wanted.Index
+		filter.Step, filter.Sequence, filter.Item = step, &wanted.Sequence, &wanted.Index
 	}
 	nodes, err := tx.Nodes(dag.UID, dag.Attempt, filter)
 	if err != nil || len(nodes) == 0 {
@@ -135,6 +134,16 @@ func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.N
 	}
 	n.key = &aggregate.NodeKey{DAG: dag.Attempt, Node: nodes[0].Number}
 	return &nodes[0], nil
+}
+
+// stepOf returns the number of a step in a DAG; nil if it has none of that name. The spec may have it at another place
+// since.
+func stepOf(tx *ledger.Tx, dag ledger.Run, name string) (*int, error) {
+	steps, err := tx.Steps(dag.UID, dag.Attempt)
+	if at := slices.IndexFunc(steps, func(s ledger.Step) bool { return s.Name == name }); at >= 0 {
+		return &steps[at].Number, err
+	}
+	return nil, err
 }
 
 // whereNode is where for a node; known is nil if it is of none of the DAGs that were sent.

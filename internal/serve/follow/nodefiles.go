@@ -137,12 +137,12 @@ func (c chosen) each(
 	if !c.q.AnySequence {
 		filter.Sequence = &c.q.Node.Sequence
 	}
-	stepOf := map[string]int{}
+	places := map[string]int{} // of the steps, in the spec
 	for i, step := range c.steps.Steps {
-		stepOf[string(step.Name)] = i
+		places[string(step.Name)] = i
 	}
 	if c.q.Node.Step != "" {
-		if _, is := stepOf[c.q.Node.Step]; !is {
+		if _, is := places[c.q.Node.Step]; !is {
 			return notFound(c.q, "HTCWorkflow %s has no step %q", c.q.Name, c.q.Node.Step)
 		}
 	}
@@ -150,11 +150,22 @@ func (c chosen) each(
 		// Of the numbers of a DAG some are missing when a later one has repeated these nodes.
 		first := (dag.Attempt - c.runs[0].Attempt) * graph.MostNodes
 		filter.From = max(0, from-first)
+		if c.q.Node.Step != "" {
+			err := c.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+				filter.Step, err = stepOf(tx, dag, c.q.Node.Step)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("ask the ledger: %w", err)
+			}
+			if filter.Step == nil {
+				continue
+			}
+		}
 		sequences := sync.OnceValues(func() ([]string, error) { return c.fill(ctx, dag) })
 		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
-			step, is := stepOf[n.StepName]
-			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 ||
-				c.q.Node.Step != "" && n.StepName != c.q.Node.Step {
+			step, is := places[n.StepName]
+			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
 				return nil
 			}
 			node := graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}
