@@ -193,7 +193,10 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 			return err
 		}
 		l := &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target), made: made}
-		l.ask = func() { c.started(ctx, id, g.Target) }
+		l.Ask = func() schedd.Daemon {
+			c.started(ctx, id, g.Target)
+			return c.gate.Daemon(g.Target)
+		}
 		_, err = c.checkWhole(ctx, id, g.Runs, l)
 		if err == nil && len(l.absent) > 0 {
 			err = c.absent(ctx, id, g.Target, l.absent)

@@ -20,6 +20,17 @@ type Look struct {
 	Newest  string        // entry of the history when it began
 
 	Clock int64 // the schedd's, when it began to answer; 0: no ad says so
+
+	// Ask asks what the schedd is; nil: what is known of it is of this pass.
+	Ask func() schedd.Daemon
+}
+
+// Daemon returns what the schedd is, if need be by asking; known is what is known of it.
+func (l *Look) Daemon(known schedd.Daemon) schedd.Daemon {
+	if l.Ask == nil {
+		return known
+	}
+	return l.Ask()
 }
 
 // Hear learns the schedd's clock from an ad.
@@ -38,7 +49,6 @@ type look struct {
 	missing Missing
 	absent  []ledger.Run // with jobs that a mirror does not show
 	made    made
-	ask     func() // asks what the schedd is now; nil: what is known of it is of this pass
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks

@@ -150,7 +150,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 		return err
 	}
 	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target)}
-	l.daemon = func() schedd.Daemon {
+	l.Ask = func() schedd.Daemon {
 		if d, err := c.Schedd.Daemon(ctx, id); err == nil {
 			return d
 		}

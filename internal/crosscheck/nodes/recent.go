@@ -24,8 +24,6 @@ type look struct {
 
 	accounts map[key][]string // the Owners that the jobs of a DAG may have
 	unowned  error            // why those of some DAGs are not known
-
-	daemon func() schedd.Daemon // asks what the schedd is now; nil: what is known of it is of this pass
 }
 
 // noteUnread notes that not everything of a DAG was compared.

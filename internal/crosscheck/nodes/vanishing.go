@@ -29,10 +29,7 @@ func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.T
 	for _, run := range runs {
 		open += sizes[keyOf(run)].shown
 	}
-	daemon := c.Daemon(l.target)
-	if l.daemon != nil {
-		daemon = l.daemon()
-	}
+	daemon := l.Daemon(c.Daemon(l.target))
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		if k.doubtful = crosscheck.DoubtOf(run, daemon, open, missing, at); k.doubtful != "" {
