@@ -6,7 +6,7 @@ import "slices"
 // that another pulls from is kept only if what is pulled can still be had from it.
 func (g *Graph) Kept(nodes []Node, done []bool, has func(from Node, path string) bool) []bool {
 	kept, after := slices.Clone(done), make([][]int, len(nodes))
-	var again []int // those that run, of which this has not been looked at yet
+	var again []int // nodes that run again, and are still to be looked at for what follows from that
 	for i, n := range nodes {
 		if !done[i] {
 			again = append(again, i)

@@ -51,9 +51,8 @@ func (g *Graph) fillListed() {
 		s := &g.Steps[i]
 		s.names, s.priorities = make([]string, len(s.items)), make([]*int, len(s.items))
 		for index, row := range s.items {
-			line, rest, _ := strings.Cut(row, "\n")
-			name, priority, _ := strings.Cut(strings.TrimPrefix(line, variableName), " ")
-			s.names[index], s.items[index] = name, rest
+			var priority string
+			s.names[index], priority, s.items[index] = cutRow(row)
 			s.priorities[index], _ = priorityOf(priority) // Read has checked it
 		}
 	}
@@ -61,9 +60,14 @@ func (g *Graph) fillListed() {
 
 // Unprioritized returns the row of a node without its priority: its name and its variables.
 func Unprioritized(row string) string {
-	line, rest, _ := strings.Cut(row, "\n")
-	name, _, _ := strings.Cut(line, " ")
-	return name + "\n" + rest
+	name, _, variables := cutRow(row)
+	return name + "\n" + variables
+}
+
+func cutRow(row string) (name, priority, variables string) {
+	line, variables, _ := strings.Cut(row, "\n")
+	name, priority, _ = strings.Cut(strings.TrimPrefix(line, variableName), " ")
+	return name, priority, variables
 }
 
 // link finds the parents of each node, by their numbers in the DAG.
