@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -68,9 +69,8 @@ func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 	ads := b.Ads(constraint, "JobStatus", "NumJobStarts", "RemoveReason")
 	for _, line := range ads {
 		id, what, _ := strings.Cut(line, " ")
-		cutOff := strings.HasPrefix(what, "3 0 "+crosscheck.ReasonStuck) ||
-			strings.HasPrefix(what, "3 0 Staging of job files failed")
-		if !cutOff {
+		reason, unstarted := strings.CutPrefix(what, "3 0 ")
+		if !unstarted || !crosscheck.NeverRan(condor.Job{Status: condor.Removed, RemoveReason: reason}) {
 			seen[id] = true
 		}
 	}

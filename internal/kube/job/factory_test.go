@@ -323,19 +323,16 @@ func TestJobsThatWereNotMadeKeepTheirEndsWhenOthersRunAgain(t *testing.T) {
 	require.Contains(t, w.proc("one", 2, 9).Message, "HTCondor had not made this job")
 }
 
+func (w *world) somebodyRemoves(cluster int) {
+	w.t.Helper()
+	remove := schedd.Remove{Where: condor.ClusterConstraint(cluster), Reason: "an administrator"}
+	require.NoError(w.t, scheddtest.Err(w.schedd.Change(w.t.Context(), schedd.Identity{}, remove)))
+}
+
 func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(5)
-	require.NoError(
-		t,
-		scheddtest.Err(
-			w.schedd.Change(
-				t.Context(),
-				schedd.Identity{},
-				schedd.Remove{Where: condor.ClusterConstraint(2), Reason: "an administrator"},
-			),
-		),
-	)
+	w.somebodyRemoves(2)
 	for range 3 {
 		w.crosscheck()
 		w.later(time.Minute)
@@ -348,16 +345,7 @@ func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
 func TestASuspensionCountsTheJobsOfAFactoryThatSomebodyHasRemoved(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.handedOver(10_000)
-	require.NoError(
-		t,
-		scheddtest.Err(
-			w.schedd.Change(
-				t.Context(),
-				schedd.Identity{},
-				schedd.Remove{Where: condor.ClusterConstraint(2), Reason: "an administrator"},
-			),
-		),
-	)
+	w.somebodyRemoves(2)
 	w.clock = w.clock.Add(10 * time.Second) // until the schedd has forgotten it
 	w.suspend("one", true)
 	for range 2 {

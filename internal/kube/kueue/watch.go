@@ -250,7 +250,8 @@ func (k *Kueue) watch(ctx context.Context, v schema.GroupVersion) *api {
 	}
 }
 
-// listed waits until the objects of an informer are known, not for ever: they may be gone before they could be listed.
+// listed waits for the objects of an informer to be known, and reports whether they are. It waits no longer than
+// lookAgain: Kueue may go before they could be listed.
 func listed(ctx context.Context, informer cache.SharedIndexInformer) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookAgain)
 	defer cancel()

@@ -85,13 +85,9 @@ func (d DAG) settled() bool {
 // stopped reports whether nothing but finally may come after a DAG. One may have ended by itself before htcd could
 // remove what was left of it.
 func (s Situation) stopped(d DAG) bool {
-	switch d.Run.Stop {
-	case crosscheck.StopDeadline, crosscheck.StopAborted:
-		return true
-	case "":
-		return d.Aborted || d.removed() || s.failsAll(d)
-	}
-	return d.Aborted || d.removed()
+	stop := d.Run.Stop
+	return d.Aborted || d.removed() || stop == crosscheck.StopDeadline || stop == crosscheck.StopAborted ||
+		stop == "" && s.failsAll(d)
 }
 
 // removed reports whether somebody else has removed it from HTCondor.
