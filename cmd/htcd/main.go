@@ -41,6 +41,9 @@ func run(name string, args, environ []string) int {
 
 	root := rootCommand(name, environ)
 	root.SetArgs(args)
+	if c, _, err := root.Find(args); err == nil && c.GroupID != operators {
+		context.AfterFunc(ctx, stop) // a second interrupt ends what reads a file, or waits for one, meanwhile
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -54,6 +57,12 @@ func run(name string, args, environ []string) int {
 	}
 	return exitFailure
 }
+
+// The groups of commands.
+const (
+	users     = "users"
+	operators = "operators"
+)
 
 // rootCommand has all commands that there are under a name of the program.
 func rootCommand(name string, environ []string) *cobra.Command {
@@ -75,13 +84,13 @@ func rootCommand(name string, environ []string) *cobra.Command {
 		root.AddCommand(plugin.Commands()...)
 	} else {
 		root.AddGroup(
-			&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"},
-			&cobra.Group{ID: "operators", Title: "For administrators:"},
+			&cobra.Group{ID: users, Title: "For users, who need a kubeconfig:"},
+			&cobra.Group{ID: operators, Title: "For administrators:"},
 		)
-		root.AddCommand(grouped("users", append(plugin.Commands(), syncsecret.Command())...)...)
+		root.AddCommand(grouped(users, append(plugin.Commands(), syncsecret.Command())...)...)
 		root.AddCommand(
 			grouped(
-				"operators",
+				operators,
 				runCommand(environ),
 				reconcileCommand(environ),
 				doctorCommand(environ),

@@ -25,6 +25,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends what reads a file, or waits for one, meanwhile
 	root := &cobra.Command{
 		Use:           "kubectl-htcjob",
 		Short:         "HTCondor jobs: submit them and read their output",

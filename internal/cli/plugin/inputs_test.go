@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -87,6 +88,13 @@ func manifestOf(t *testing.T, text string) manifest {
 }
 
 const fitManifest = "apiVersion: htc.cern.ch/v1alpha1\nkind: HTCJob\nmetadata: {name: fit}\nspec:\n  activeDeadlineSeconds: 9007199254740993\n"
+
+func TestAPipeIsNotUploaded(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err := fileToUpload(pipe)
+	require.ErrorContains(t, err, "is no regular file")
+}
 
 func TestFilesAreBundledAsInputs(t *testing.T) {
 	files := []input{{"fit.yaml", []byte("a: <b>\n")}, {"table", []byte{0xff, 0}}}

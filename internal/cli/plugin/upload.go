@@ -121,12 +121,7 @@ func (f toUpload) open() (io.ReaderAt, func() error, error) {
 }
 
 func fileToUpload(path string) (toUpload, error) {
-	f, err := os.Open(path) // #nosec G304 -- the user's own
-	if err != nil {
-		return toUpload{}, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path) // before it is opened, which waits for whoever writes into a pipe
 	switch {
 	case err != nil:
 		return toUpload{}, err
@@ -135,6 +130,11 @@ func fileToUpload(path string) (toUpload, error) {
 	case !info.Mode().IsRegular():
 		return toUpload{}, fmt.Errorf("%s is no regular file, and no directory", path)
 	}
+	f, err := os.Open(path) // #nosec G304 -- the user's own
+	if err != nil {
+		return toUpload{}, err
+	}
+	defer f.Close()
 	sum := sha256.New()
 	size, err := io.Copy(sum, f)
 	return toUpload{path: path, upload: fmt.Sprintf("%s%x", uploads.Prefix, sum.Sum(nil)), size: size}, err
