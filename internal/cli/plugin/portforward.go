@@ -60,8 +60,14 @@ Exit codes: 1 a port here cannot be listened on, 2 a mistake in the command line
 		if err != nil {
 			return err
 		}
-		if number >= 0 {
-			proc = number
+		switch {
+		case number < 0:
+		case cmd.Flags().Changed("proc") && proc != number:
+			return setting.Usage{Err: fmt.Errorf("%s and --proc %d: want one of them", args[0], proc)}
+		default: // it is as if --proc had been given
+			if err := cmd.Flags().Set("proc", strconv.Itoa(number)); err != nil {
+				return err
+			}
 		}
 		among, err := node.given(cmd.Flags())
 		if err != nil {

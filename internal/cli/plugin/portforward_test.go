@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 func TestPortsHereAndThere(t *testing.T) {
@@ -34,6 +36,22 @@ func TestAJobsNumberMayStandBehindItsName(t *testing.T) {
 	}
 	_, _, err := nameAndProc("scan/-1")
 	require.Error(t, err)
+}
+
+func TestAJobsNumberIsNotThatOfANode(t *testing.T) {
+	for words, args := range map[string][]string{
+		"want the name of an HTCJob":             {"wf/scan/3", "8888"},
+		"--proc is for HTCJobs":                  {"scan/3", "--step", "fit", "8888"},
+		"scan/3 and --proc 4: want one of them":  {"scan/3", "--proc", "4", "8888"},
+		"want NAME or NAME/PROC, with a number ": {"scan/-1", "8888"},
+	} {
+		c := portForwardCommand()
+		c.SetArgs(args)
+		c.SilenceUsage, c.SilenceErrors = true, true
+		err := c.ExecuteContext(t.Context())
+		require.ErrorContains(t, err, words)
+		require.ErrorAs(t, err, new(setting.Usage))
+	}
 }
 
 func TestAConnectionThatFailsDoesNotEndTheOthers(t *testing.T) {
