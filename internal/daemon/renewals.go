@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -13,13 +14,29 @@ import (
 // renewals is the election's lock. It remembers when the Lease was last taken or renewed, by a clock that runs while
 // the machine sleeps: Go's own clock, and so the election's, stops then, and a Lease that others took long ago would
 // look freshly renewed.
+//
+// It also keeps the election from releasing a Lease of others: a former leader that wakes up reads the Lease and then
+// writes that nobody holds it (client-go v0.36, LeaderElector.release), whoever holds it now.
 type renewals struct {
 	resourcelock.Interface
 	clock func() time.Duration
 
-	mu   sync.Mutex
-	ours bool
-	at   time.Duration
+	mu     sync.Mutex
+	holder string // as last read
+	ours   bool
+	at     time.Duration
+}
+
+var errOfOthers = errors.New("the lease is another htcd's by now, and is left to it")
+
+func (r *renewals) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := r.Interface.Get(ctx)
+	if err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.holder = record.HolderIdentity
+	}
+	return record, raw, err
 }
 
 func (r *renewals) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
@@ -28,8 +45,19 @@ func (r *renewals) Create(ctx context.Context, record resourcelock.LeaderElectio
 }
 
 func (r *renewals) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity == "" && !r.held() {
+		return errOfOthers
+	}
 	asked := r.clock()
 	return r.note(asked, record, r.Interface.Update(ctx, record))
+}
+
+// held reports whether this process held the Lease when it was last read; the apiserver refuses to change one that
+// somebody has written since.
+func (r *renewals) held() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holder == r.Identity()
 }
 
 // note counts from when the apiserver was asked: others count from when they see the answer, which is later.
