@@ -183,16 +183,20 @@ func (c *converter) groups() []*group {
 				)
 				return nil
 			}
+			first := ""
 			for i := range queue.Len() {
 				c.number = total - queue.Len() + i
 				v := c.view(queue.Job(i), false)
 				key, constant := "", false
 				if i > 0 {
-					key, constant = c.constant(queue)
+					key, constant = c.constant(queue, first)
 				}
 				if !constant {
 					v.see()
 					key = keyOf(v.shape)
+				}
+				if i == 0 {
+					first = key
 				}
 				p := v.parts()
 				if v.failed { // and the others for the same reason, perhaps
@@ -277,15 +281,16 @@ func (c *converter) marked(queue *submitfile.Jobs) submitfile.Job {
 	return queue.Job(0).With(marks)
 }
 
-// constant reports whether all jobs of a queue statement have the same shape, and its key.
-func (c *converter) constant(queue *submitfile.Jobs) (string, bool) {
+// constant reports whether all jobs of a queue statement have the same shape, and its key, which is that of the first
+// one then.
+func (c *converter) constant(queue *submitfile.Jobs, first string) (string, bool) {
 	if key, known := c.keys[queue]; known {
 		return key, key != ""
 	}
 	v := c.view(c.marked(queue), true)
 	v.see()
 	key := keyOf(v.shape)
-	if v.failed || strings.Contains(key, `\u0001`) {
+	if v.failed || key != first {
 		key = ""
 	}
 	c.keys[queue] = key

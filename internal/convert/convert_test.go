@@ -507,3 +507,46 @@ func TestARequestThatIsNoExpressionIsRefused(t *testing.T) {
 	require.Contains(t, said, `cannot: condor_submit refuses "2 GB or more", which is no ClassAd expression`)
 	require.Empty(t, r.HTCJobs)
 }
+
+func TestJobsDifferInWhatIsNoTextOfTheSpec(t *testing.T) {
+	_, r := lines(t, `executable = p.sh
+container_image = $(image)
+accounting_group = $(group)
+max_materialize = $(most)
+hold = $(held)
+request_cpus = 2
+queue image, group, most, held from (
+alma9, group_a.one, 3, true
+alma8, group_b.two, 4, true
+alma8, group_b.two, 4, false
+alma8, group_b.two, 4, false
+)
+`, convert.Options{}, nil)
+	require.Len(t, r.HTCJobs, 3)
+	for i, image := range []string{"alma9", "alma8", "alma8"} {
+		spec := r.HTCJobs[i].Spec
+		require.Equal(t, image, spec.Script.Image)
+		require.Equal(t, []string{"group_a.one", "group_b.two", "group_b.two"}[i], spec.AccountingGroup)
+		require.Equal(t, []int32{3, 4, 4}[i], *spec.Parallelism)
+		require.Equal(t, i < 2, spec.Suspend)
+		require.Equal(t, "2", spec.Resources.CPUs.String())
+	}
+	require.Equal(t, int32(2), *r.HTCJobs[2].Spec.Script.Queue)
+}
+
+func TestOutputAndErrorAreOneForSomeJobs(t *testing.T) {
+	_, r := lines(t, `executable = p.sh
+output = $(x)
+error = $(y)
+request_cpus = 2
+queue x, y from (
+one, one
+two, three
+four, four
+)
+`, convert.Options{Image: "centos"}, nil)
+	require.Len(t, r.HTCJobs, 2)
+	require.Contains(t, r.HTCJobs[0].Spec.Script.Source, "2>&1")
+	require.Len(t, r.HTCJobs[0].Spec.Items, 2)
+	require.Equal(t, "2", r.HTCJobs[1].Spec.Resources.CPUs.String())
+}

@@ -115,6 +115,7 @@ func (v *view) see() {
 			if by == nil {
 				by = c.by
 			}
+			v.differs(value)
 			attribute(v, value, by)
 			continue
 		}
@@ -134,11 +135,22 @@ func (v *view) see() {
 			continue // a macro
 		}
 		if value, by := v.value(c.name); by != nil {
+			if !slices.Contains(besideShape, name) {
+				v.differs(value)
+			}
 			rule(v, value, by)
 		} else if c.by.Value == "" {
 			v.say(c.by, Moot, "it has no value", "", "")
 		}
 	}
+}
+
+// besideShape are commands with rules whose values are in parts, or nowhere.
+var besideShape = []string{"output", "error", "log", "transfer_output_remaps"}
+
+// differs takes note that the jobs have other values of a command that makes the shape: not every value stands in it.
+func (v *view) differs(value string) {
+	v.failed = v.failed || v.quiet && strings.Contains(value, markOpen)
 }
 
 // parts reads the commands whose values may differ from job to job.
