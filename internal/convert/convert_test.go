@@ -550,3 +550,9 @@ four, four
 	require.Len(t, r.HTCJobs[0].Spec.Items, 2)
 	require.Equal(t, "2", r.HTCJobs[1].Spec.Resources.CPUs.String())
 }
+
+func TestAVariableOfQueueMayBeAnAttribute(t *testing.T) {
+	_, r := lines(t, "executable = p.sh\nqueue MY.Nest in (1 2)\n", convert.Options{Image: "centos"}, nil)
+	require.Len(t, r.HTCJobs, 2)
+	require.Equal(t, "+Nest = 2", r.HTCJobs[1].Spec.HTCOpts)
+}

@@ -149,6 +149,54 @@ func TestNodesThatDifferInWhatTheyRequestAreStepsOfTheirOwn(t *testing.T) {
 	require.Equal(t, "200Mi", r.Workflow.Spec.Steps[1].Job.Resources.Memory.String())
 }
 
+func TestNodesWhoseVariablesAreCommandsAreStepsOfTheirOwn(t *testing.T) {
+	for name, c := range map[string]struct{ a, b, file, options, memory string }{
+		"commands":   {`request_memory="100"`, `request_memory="200"`, "", "", "200Mi"},
+		"attributes": {`+Nest="1"`, `+Nest="2"`, "", "+Nest = 2", ""},
+		"appended":   {`APPEND request_memory="100"`, `APPEND request_memory="200"`, "", "", "200Mi"},
+		"conditions": {`big="no"`, `big="yes"`, "if $(big)\nrequest_memory = 200\nendif\n", "", "200Mi"},
+		"names":      {`what="disk"`, `what="memory"`, "request_$(what) = 200\n", "", "200Mi"},
+		"included":   {`size="small"`, `size="big"`, "include : $(size).inc\n", "", "200Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a "+c.a+"\nVARS b "+c.b+
+				"\n-- work.sub --\nexecutable = work.sh\n"+c.file+"queue\n-- work.sh --\n-- small.inc --\n"+
+				"-- big.inc --\nrequest_memory = 200\n", Options{Image: "centos"})
+			require.Len(t, r.Workflow.Spec.Steps, 2)
+			b := r.Workflow.Spec.Steps[1].Job
+			require.Equal(t, c.options, b.HTCOpts)
+			if c.memory != "" {
+				require.Equal(t, c.memory, b.Resources.Memory.String())
+			}
+		})
+	}
+}
+
+func TestAnAttributeOfTheFileReplacesThatOfTheNodes(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a +Nest=\"1\"\nVARS b +Nest=\"2\"\n"+
+		"-- work.sub --\nexecutable = work.sh\n+Nest = 3\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	for _, s := range r.Workflow.Spec.Steps {
+		require.Equal(t, "+Nest = 3", s.Job.HTCOpts)
+	}
+}
+
+func TestHowManyJobsANodeHasIsTheNodesToSay(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a n=\"1\"\nVARS b n=\"3\"\n"+
+		"-- work.sub --\nexecutable = work.sh\nqueue $(n)\n-- work.sh --\n", Options{Image: "centos"})
+	require.Len(t, r.Workflow.Spec.Steps, 2)
+	require.Equal(t, int32(3), r.Workflow.Spec.Steps[1].ForEach.Count)
+}
+
+func TestEachNodeNumbersItsJobsFromZero(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a x=\"a$(Process)\"\n"+
+		"VARS b x=\"b$(Process)\"\n-- work.sub --\nexecutable = work.sh\n"+
+		"arguments = $(x) $INT(Process,%02d) $(x).$(ProcId)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	spec := r.Workflow.Spec
+	require.Len(t, spec.Steps, 1)
+	require.Contains(t, spec.Steps[0].Job.Script.Source, "exec ./work.sh \"${ARG1}\" 00 \"${ARG3}\"\n")
+	require.Equal(t, v1alpha1.SequenceItem{"ARG1": "b0", "ARG3": "b0.0"}, spec.Sequences.Items[1])
+}
+
 func TestTheVariablesOfManySequencesAreATable(t *testing.T) {
 	var b strings.Builder
 	for i := range 20000 {

@@ -3,7 +3,6 @@ package convert
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -59,23 +58,25 @@ func differing(nodes []*dagfile.Node) table {
 	return t
 }
 
-// numbersRE finds macros whose values would be another one's if the nodes were jobs of one queue statement.
-var numbersRE = regexp.MustCompile(`(?i)\$\((Process|ProcId|Step|Row|ItemIndex|Item)(:[^)]*)?\)`)
-
-// together is the queue statement of a file with a job for each node, if that is what they are: one with one job, which
-// has no number.
+// together is the queue statement of a file with a job for each node, if that is what they are: one with one job, of a
+// file whose statements are the same for all nodes.
 func together(e *submitfile.Expansion, t table) (*submitfile.Jobs, error) {
 	if len(e.Clusters) != 1 || len(e.Clusters[0].Queues) != 1 || e.Clusters[0].Queues[0].Items != nil ||
 		e.Clusters[0].Queues[0].Len() != 1 {
 		return nil, fmt.Errorf("each node has several jobs")
 	}
-	for _, s := range e.Statements {
-		if numbersRE.MatchString(s.Value) {
-			return nil, fmt.Errorf("%s: %s is numbered by node", s.Position, s.Name)
+	for _, name := range t.names {
+		if e.Asked[strings.ToLower(name)] {
+			return nil, fmt.Errorf("%s decides what the file says, and differs from node to node", name)
 		}
-		if s.Kind == submitfile.Set && slices.ContainsFunc(t.names,
-			func(name string) bool { return strings.EqualFold(name, s.Name) }) {
-			return nil, fmt.Errorf("%s: %s is a variable of the nodes, too", s.Position, s.Name)
+	}
+	for _, s := range e.Statements {
+		set := s.Name
+		if s.Kind == submitfile.Attribute {
+			set = "My." + set
+		}
+		if slices.ContainsFunc(t.names, func(name string) bool { return strings.EqualFold(name, set) }) {
+			return nil, fmt.Errorf("%s: %s is a variable of the nodes, too", s.Position, set)
 		}
 	}
 	return e.Clusters[0].Queues[0].WithItems(t.names, t.rows), nil

@@ -134,6 +134,7 @@ func (r *reader) defined(name string) (bool, error) {
 	if name == "" {
 		return false, nil
 	}
+	r.out.Asked[strings.ToLower(name)] = true
 	if value, set := r.macros.lookup(r.sequence)(name); set {
 		return value != "", nil
 	}

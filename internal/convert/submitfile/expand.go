@@ -12,6 +12,9 @@ import (
 type Expansion struct {
 	Statements []*Statement
 	Clusters   []Cluster
+	// Asked has the macros, by their names in lower case, whose values decide what the statements are: in conditions,
+	// names, included files and queue statements.
+	Asked map[string]bool
 	// why condor_submit would not take it, or cannot be followed; then there are no jobs after that
 	Problems []Problem
 	Warnings []Problem
@@ -44,7 +47,7 @@ const (
 
 // Expand does what the statements say, until the first one that condor_submit refuses.
 func (f *File) Expand(env Env) *Expansion {
-	r := &reader{env: env, file: f.name, macros: macros{}, out: &Expansion{}}
+	r := &reader{env: env, file: f.name, macros: macros{}, out: &Expansion{Asked: map[string]bool{}}}
 	if err := r.outside(env.Before); err != nil {
 		r.problem(Position{File: f.name}, err)
 	} else if at, err := r.walk(f); err != nil {
@@ -178,7 +181,11 @@ func (r *reader) do(at Position, text string) error {
 
 // expander replaces macros where the reader is: as for a first job.
 func (r *reader) expander() *expander {
-	return newExpander(Job{Jobs: &Jobs{cluster: 1, statement: r.sequence, reader: r}}.lookup, r.env)
+	find := Job{Jobs: &Jobs{cluster: 1, statement: r.sequence, reader: r}}.lookup
+	return newExpander(func(name string) (string, bool) {
+		r.out.Asked[strings.ToLower(name)] = true
+		return find(name)
+	}, r.env)
 }
 
 // set defines a macro, a command or an attribute.
@@ -197,8 +204,10 @@ func (r *reader) set(name, value string) error {
 			value = ""
 		}
 		key = "MY." + name[1:]
-	case len(name) > 3 && strings.EqualFold(name[:3], "MY."):
-		r.statement.Kind, r.statement.Name = Attribute, name[3:]
+	default:
+		if attribute, is := attributeName(name); is {
+			r.statement.Kind, r.statement.Name = Attribute, attribute
+		}
 	}
 	if !isName(r.statement.Name) {
 		return fmt.Errorf(
@@ -212,6 +221,14 @@ func (r *reader) set(name, value string) error {
 	r.statement.Value = value
 	r.macros.define(key, definition{r.sequence, value, r.statement})
 	return nil
+}
+
+// attributeName is that of an attribute which is called MY.NAME.
+func attributeName(name string) (string, bool) {
+	if len(name) > 3 && strings.EqualFold(name[:3], "MY.") {
+		return name[3:], true
+	}
+	return "", false
 }
 
 // keyword takes include, use, error and warning.

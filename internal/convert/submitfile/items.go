@@ -41,17 +41,10 @@ func (r *reader) queue(f *File, i int, arguments string) (used int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	jobs := &Jobs{Position: statement.Position, Names: q.names, each: q.count, statement: r.sequence, reader: r}
+	jobs := &Jobs{by: statement, Position: statement.Position, each: q.count, statement: r.sequence, reader: r}
 	if q.mode != alone {
+		jobs.named(q.names)
 		r.fill(jobs, q, items, rows)
-		jobs.byItem = map[string]*Statement{}
-		for _, name := range q.names {
-			jobs.byItem[strings.ToLower(name)] = &Statement{
-				Position: statement.Position,
-				Text:     statement.Text,
-				Name:     name,
-			}
-		}
 	}
 	if r.enqueue(jobs); len(r.out.Clusters) > 1 || len(r.out.Clusters[0].Queues) > 1 {
 		r.warn(jobs.Position, "HTCondor 25 takes only one queue statement in a file")

@@ -15,12 +15,26 @@ type Jobs struct {
 	Names []string   // of its variables
 	Items [][]string // their values, for each item; nil: there are no items
 
+	by          *Statement            // the queue statement
 	byItem      map[string]*Statement // commands that variables could be, by their names in lower case
+	alone       bool                  // each job is the only one of a file of its own
 	each, first int                   // jobs of an item; number of the first one
 	cluster     int
 	statement   int
 	reader      *reader
 	indexes     []int // of the items, among all that the list has
+}
+
+// named gives the jobs variables of these names.
+func (q *Jobs) named(names []string) {
+	q.Names, q.byItem = names, map[string]*Statement{}
+	for _, name := range names {
+		by := &Statement{Position: q.by.Position, Text: q.by.Text, Name: name}
+		if attribute, is := attributeName(name); is {
+			by.Kind, by.Name = Attribute, attribute
+		}
+		q.byItem[strings.ToLower(name)] = by
+	}
 }
 
 // Len is how many there are.
@@ -33,7 +47,11 @@ func (q *Jobs) Len() int {
 
 // Job returns one of them, counted from 0.
 func (q *Jobs) Job(i int) Job {
-	return Job{Jobs: q, Proc: q.first + i, Step: i % max(q.each, 1), Item: i / max(q.each, 1)}
+	proc := q.first
+	if !q.alone {
+		proc += i
+	}
+	return Job{Jobs: q, Proc: proc, Step: i % max(q.each, 1), Item: i / max(q.each, 1)}
 }
 
 // Job is one job of a queue statement.
