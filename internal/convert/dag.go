@@ -154,12 +154,16 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		works[i].Pull = p.pulls
 	}
 	if !refused && flow.Sequences > 1 {
-		renamed := conflicts(works)
+		renamed, taken := conflicts(works)
 		for i, s := range flow.Steps {
 			pulls := works[i].Pull
 			rename := map[string]string{}
 			for _, name := range renamed {
-				rename[name] = name + "_" + strings.ReplaceAll(s.Name, "-", "_")
+				to := name + "_" + strings.ReplaceAll(s.Name, "-", "_")
+				for taken[to] { // steps may be called a-b and a_b
+					to += "_"
+				}
+				rename[name], taken[to] = to, true
 			}
 			works[i] = steppers[i].work(rename)
 			works[i].Pull, works[i].jobs = pulls, len(s.Nodes[0])
@@ -209,11 +213,12 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	return w, nil
 }
 
-// conflicts are the names of variables that steps set to different values in the same sequence.
-func conflicts(works []*work) []string {
-	seen, renamed := map[string][]string{}, []string{}
+// conflicts are the names of variables that steps set to different values in the same sequence, and all names.
+func conflicts(works []*work) (renamed []string, all map[string]bool) {
+	seen, all := map[string][]string{}, map[string]bool{}
 	for _, w := range works {
 		for k, name := range w.each.names {
+			all[name] = true
 			var column []string
 			for _, row := range w.each.rows {
 				column = append(column, row[k])
@@ -225,7 +230,7 @@ func conflicts(works []*work) []string {
 			seen[name] = column
 		}
 	}
-	return renamed
+	return renamed, all
 }
 
 // finally converts the FINAL node.

@@ -197,6 +197,27 @@ func TestEachNodeNumbersItsJobsFromZero(t *testing.T) {
 	require.Equal(t, v1alpha1.SequenceItem{"ARG1": "b0", "ARG3": "b0.0"}, spec.Sequences.Items[1])
 }
 
+func TestStepsWhoseNamesAreAlikeHaveVariablesOfTheirOwn(t *testing.T) {
+	var dag strings.Builder
+	for i := range 2 {
+		fmt.Fprintf(&dag, "JOB a-b%[1]d work.sub\nJOB a_b%[1]d other.sub\nPARENT a-b%[1]d CHILD a_b%[1]d\n"+
+			"VARS a-b%[1]d x=\"%[1]d\"\nVARS a_b%[1]d x=\"1%[1]d\" x_a_b=\"2%[1]d\"\n", i)
+	}
+	r := converted(t, "-- flow.dag --\n"+dag.String()+"-- work.sub --\nexecutable = work.sh\narguments = $(x)\nqueue\n"+
+		"-- other.sub --\nexecutable = work.sh\narguments = $(x) $(x_a_b)\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	spec := r.Workflow.Spec
+	require.Len(t, spec.Steps, 2)
+	for i, item := range spec.Sequences.Items {
+		for k, want := range []string{"%[1]d", "1%[1]d 2%[1]d"} {
+			_, run, _ := strings.Cut(spec.Steps[k].Job.Script.Source, "exec ./work.sh ")
+			got := os.Expand(strings.ReplaceAll(strings.TrimSpace(run), `"`, ""),
+				func(name string) string { return string(item[name]) })
+			require.Equal(t, fmt.Sprintf(want, i), got)
+		}
+	}
+}
+
 func TestTheVariablesOfManySequencesAreATable(t *testing.T) {
 	var b strings.Builder
 	for i := range 20000 {
