@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -615,8 +614,7 @@ func (a *assembly) environment() {
 		word := a.cluster(a.phrase("VALUE_"+variable.Name, value))
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
 		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) &&
-			len(variable.Value) <= 4096 &&
-			!strings.ContainsFunc(variable.Value, unicode.IsControl) {
+			!isUnfit(variable.Value) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}
 			}
@@ -682,7 +680,7 @@ func (a *assembly) items() {
 	for _, name := range a.names {
 		for _, value := range a.values[name] {
 			size += itemSize(name, value)
-			if strings.ContainsFunc(value, unicode.IsControl) || len(value) > 4096 {
+			if isUnfit(value) {
 				a.lose(
 					fmt.Sprintf(
 						"the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",

@@ -169,6 +169,11 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 			works[i].Pull, works[i].jobs = pulls, len(s.Nodes[0])
 		}
 	}
+	for i, w := range works {
+		if value, is := w.unfit(); is && !refused {
+			return nil, fmt.Errorf("step %s: %.60q cannot be a variable's value", flow.Steps[i].Name, value)
+		}
+	}
 	w := &v1alpha1.HTCWorkflow{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.WorkflowKind},
 		ObjectMeta: metav1.ObjectMeta{Name: b.name},
@@ -213,7 +218,8 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	return w, nil
 }
 
-// conflicts are the names of variables that steps set to different values in the same sequence, and all names.
+// conflicts are the names of variables that steps set to different values in the same sequence, or in their
+// environment, and all names.
 func conflicts(works []*work) (renamed []string, all map[string]bool) {
 	seen, all := map[string][]string{}, map[string]bool{}
 	for _, w := range works {
@@ -228,6 +234,13 @@ func conflicts(works []*work) (renamed []string, all map[string]bool) {
 				renamed = append(renamed, name)
 			}
 			seen[name] = column
+		}
+	}
+	for _, w := range works { // whose variables those of a sequence would replace
+		for name := range w.Job.Environment {
+			if all[name] = true; seen[name] != nil && !slices.Contains(renamed, name) {
+				renamed = append(renamed, name)
+			}
 		}
 	}
 	return renamed, all

@@ -218,6 +218,27 @@ func TestStepsWhoseNamesAreAlikeHaveVariablesOfTheirOwn(t *testing.T) {
 	}
 }
 
+func TestAVariableOfASequenceHidesNoneOfAnotherStep(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a1 work.sub\nJOB a2 work.sub\nJOB b1 other.sub\nJOB b2 other.sub\n"+
+		"PARENT a1 CHILD b1\nPARENT a2 CHILD b2\nVARS a1 SEED=\"1\"\nVARS a2 SEED=\"2\"\n-- work.sub --\n"+
+		"executable = work.sh\narguments = $(SEED)\nqueue\n-- other.sub --\nexecutable = work.sh\n"+
+		"environment = \"SEED=7\"\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	spec := r.Workflow.Spec
+	require.Equal(t, v1alpha1.ItemValue("7"), spec.Steps[1].Job.Environment["SEED"])
+	require.Equal(t, v1alpha1.SequenceItem{"SEED_a": "2"}, spec.Sequences.Items[1])
+	require.Contains(t, spec.Steps[0].Job.Script.Source, "exec ./work.sh \"${SEED_a}\"\n")
+}
+
+func TestAValueThatNoVariableCanHaveStandsInTheScript(t *testing.T) {
+	for _, value := range []string{"a\tb", strings.Repeat("a b", 2000)} {
+		r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a x=\""+value+"\"\nVARS b x=\"c\"\n"+
+			"-- work.sub --\nexecutable = work.sh\narguments = \"'$(x)'\"\nqueue\n-- work.sh --\n",
+			Options{Image: "centos"})
+		require.Len(t, r.Workflow.Spec.Steps, 2)
+		require.Contains(t, r.Workflow.Spec.Steps[0].Job.Script.Source, "exec ./work.sh '"+value+"'\n")
+	}
+}
+
 func TestTheVariablesOfManySequencesAreATable(t *testing.T) {
 	var b strings.Builder
 	for i := range 20000 {

@@ -26,6 +26,19 @@ type columns struct {
 	rows  [][]string
 }
 
+// unfit is a value that no variable can have.
+func (w *work) unfit() (string, bool) {
+	if w == nil {
+		return "", false
+	}
+	for _, row := range w.each.rows {
+		if i := slices.IndexFunc(row, isUnfit); i >= 0 {
+			return row[i], true
+		}
+	}
+	return "", false
+}
+
 // items are the variables of a step's jobs: in the object, or in a ConfigMap.
 func (v columns) items(bundles *bundler) (*v1alpha1.ForEach, error) {
 	each, size := &v1alpha1.ForEach{}, 0

@@ -3,6 +3,8 @@ package convert
 import (
 	"bytes"
 	"encoding/csv"
+	"strings"
+	"unicode"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
@@ -17,6 +19,11 @@ const (
 
 // itemSize is what a variable of an item counts.
 func itemSize(name, value string) int { return len(name) + len(value) + 2 }
+
+// isUnfit reports whether a value cannot be a variable's.
+func isUnfit(value string) bool {
+	return strings.ContainsFunc(value, unicode.IsControl) || len(value) > 4096
+}
 
 // inObject reports whether so many items, with so many variables each, fit into the object itself.
 func inObject(items, names, size int) bool {
