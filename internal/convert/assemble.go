@@ -406,7 +406,7 @@ func (a *assembly) upload(path, why string, names ...string) (v1alpha1.Input, er
 		return v1alpha1.Input{}, err
 	}
 	asks := Line{Position: submitfile.Position{File: a.c.file}, Verdict: Asks, Words: why,
-		Instead: "htcd submit does that; before a manifest is applied, htcd upload " + path}
+		Instead: "htcd submit does that; before a manifest is applied, htcd upload " + a.c.below(path)}
 	if _, by, err := a.g.jobs[0].Value(names...); err == nil && by != nil {
 		asks.Position, asks.Text = by.Position, by.Text
 	}

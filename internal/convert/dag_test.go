@@ -239,6 +239,17 @@ func TestAValueThatNoVariableCanHaveStandsInTheScript(t *testing.T) {
 	}
 }
 
+func TestALargeFileOfANodeWithDIRIsUploadedFromThere(t *testing.T) {
+	here := filesOf(txtar.Parse([]byte("-- flow.dag --\nJOB a work.sub DIR nest\n-- nest/work.sub --\n" +
+		"executable = work.sh\ntransfer_input_files = eggs.tar\nqueue\n-- nest/work.sh --\n-- nest/eggs.tar --\n" +
+		strings.Repeat("egg\n", 300_000))))
+	here.Upload = func(path string) (string, error) { return path, nil }
+	r, err := DAG("flow.dag", here, Options{Image: "centos"})
+	require.NoError(t, err)
+	require.Contains(t, lost(r), "before a manifest is applied, htcd upload nest/eggs.tar\n")
+	require.Equal(t, "nest/eggs.tar", r.Workflow.Spec.Steps[0].Job.Inputs[1].Upload)
+}
+
 func TestTheVariablesOfManySequencesAreATable(t *testing.T) {
 	var b strings.Builder
 	for i := range 20000 {

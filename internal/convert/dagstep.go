@@ -48,6 +48,9 @@ func (e Env) in(dir string) Env {
 		}
 		return found, err
 	}
+	if e.Upload != nil {
+		there.Upload = func(name string) (string, error) { return e.Upload(at(name)) }
+	}
 	if e.Run != nil {
 		there.Run = func(command string) ([]byte, error) { return e.Run("cd " + quote(dir) + " && " + command) }
 	}
