@@ -136,7 +136,7 @@ func (r *reader) about(s *scope, l *line, w *words) error {
 		if a, err = abort(w); err == nil {
 			set = func(node *Node) { node.Abort = &a }
 		}
-		allowed = ""
+		allowed += " SERVICE PROVISIONER"
 	case "DONE":
 		// DAGMan only warns that others cannot be done.
 		allowed = ""
