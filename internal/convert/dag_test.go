@@ -417,6 +417,21 @@ func TestWhatDAGManRunsAndAJobCannotIsSaid(t *testing.T) {
 	}
 }
 
+func TestAScriptThatMayRunAgainLaterIsNoneOfAnotherNode(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nSCRIPT POST a look.sh\n"+
+		"SCRIPT DEFER 4 60 POST b look.sh\n"+looksFiles, Options{Image: "centos", ScriptsInJobs: true})
+	require.Contains(t, lost(r), "flow.dag:4: SCRIPT DEFER 4 60 POST b look.sh\n    cannot: ")
+	require.NotContains(t, lost(r), "flow.dag:3:")
+}
+
+func TestAConfigurationSaysWhatIsLost(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nCONFIG dagman.conf\n-- dagman.conf --\n"+
+		"DAGMAN_MAX_JOBS_SUBMITTED = \\\n  3\n# a comment\n\ninclude : more.conf\nuse FEATURE : Nests\n"+workFiles,
+		Options{Image: "centos"})
+	require.Contains(t, lost(r), "include : more.conf, use FEATURE : Nests is not taken over")
+	require.Equal(t, int32(3), *r.Workflow.Spec.Throttle.MaxJobs)
+}
+
 func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a work.sub\nSCRIPT PRE a nix.sh\nSCRIPT PRE a look.sh\n"+looksFiles,
 		Options{Image: "centos", ScriptsInJobs: true})

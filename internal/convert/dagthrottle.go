@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"bufio"
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,13 +16,16 @@ const mostJobs = 100_000
 // configured takes the throttles from DAGMan's configuration file.
 func configured(text []byte, t *v1alpha1.Throttle) Line {
 	var others []string
-	scan := bufio.NewScanner(bytes.NewReader(text))
-	for scan.Scan() {
-		name, value, is := strings.Cut(scan.Text(), "=")
-		name, value = strings.ToUpper(strings.TrimSpace(name)), strings.TrimSpace(value)
-		if !is || strings.HasPrefix(name, "#") {
+	for line := range strings.Lines(strings.NewReplacer("\\\r\n", "", "\\\n", "").Replace(string(text))) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
+		name, value, is := strings.Cut(line, "=")
+		if !is { // include, use, if
+			others = append(others, line)
+			continue
+		}
+		name, value = strings.ToUpper(strings.TrimSpace(name)), strings.TrimSpace(value)
 		n, err := strconv.ParseInt(value, 10, 32)
 		limit := int32(min(max(n, 0), mostJobs))
 		switch {

@@ -198,8 +198,11 @@ func class(n *dagfile.Node) string {
 }
 
 func words(s *dagfile.Script) []string {
-	if s == nil {
+	switch {
+	case s == nil:
 		return nil
+	case s.Deferred:
+		return append([]string{"DEFER"}, s.Words...)
 	}
 	return s.Words
 }
