@@ -598,20 +598,19 @@ func image(v *view, value string, by *submitfile.Statement) {
 
 var unitRE = regexp.MustCompile(`(?i)^([0-9]{1,12}(?:[.][0-9]{1,9})?)\s*([KMGT]?)I?B?$`)
 
-// amount is a number of bytes; without a unit it is in that of HTCondor.
-func amount(value string, unit int64) (*resource.Quantity, bool) {
+// amount is a number of bytes, rounded up to that unit as HTCondor does; without a unit it is in that one.
+func amount(value string, unit int64) (int64, bool) {
 	m := unitRE.FindStringSubmatch(value)
 	if m == nil {
-		return nil, false
+		return 0, false
 	}
 	f, err := strconv.ParseFloat(m[1], 64)
 	factor := map[string]int64{"": unit, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[strings.ToUpper(m[2])]
 	bytes := f * float64(factor)
-	if err != nil || bytes < 1<<20 || bytes > 1<<50 {
-		return nil, false
+	if err != nil || bytes > 1<<50 {
+		return 0, false
 	}
-	n := (int64(bytes) + unit - 1) / unit * unit // as HTCondor rounds
-	return resource.NewQuantity(n, resource.BinarySI), true
+	return (int64(bytes) + unit - 1) / unit * unit, true
 }
 
 func (v *view) resources() *v1alpha1.Resources {
@@ -622,8 +621,8 @@ func (v *view) resources() *v1alpha1.Resources {
 }
 
 func requestMemory(v *view, value string, by *submitfile.Statement) {
-	if q, is := amount(value, 1<<20); is {
-		v.resources().Memory = q
+	if n, is := amount(value, 1<<20); is && n > 0 {
+		v.resources().Memory = resource.NewQuantity(n, resource.BinarySI)
 		v.say(by, Taken, "", "", "spec.resources.memory")
 		return
 	}
@@ -631,10 +630,14 @@ func requestMemory(v *view, value string, by *submitfile.Statement) {
 }
 
 func requestDisk(v *view, value string, by *submitfile.Statement) {
-	if q, is := amount(value, 1<<10); is {
-		v.resources().Disk = q
+	n, is := amount(value, 1<<10)
+	switch {
+	case is && n >= 1<<20:
+		v.resources().Disk = resource.NewQuantity(n, resource.BinarySI)
 		v.say(by, Taken, "", "", "spec.resources.disk")
 		return
+	case is: // less than the field takes
+		value = strconv.FormatInt(n>>10, 10)
 	}
 	v.option("request_disk", value, by)
 }

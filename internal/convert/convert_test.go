@@ -556,3 +556,25 @@ func TestAVariableOfQueueMayBeAnAttribute(t *testing.T) {
 	require.Len(t, r.HTCJobs, 2)
 	require.Equal(t, "+Nest = 2", r.HTCJobs[1].Spec.HTCOpts)
 }
+
+func TestGetenvTakesNoVariableThatItExcludes(t *testing.T) {
+	for value, want := range map[string]map[string]v1alpha1.EnvironmentValue{
+		"!REEF_A, *_*": {"REEF_B": "2"}, "reef*; !reef_b": {"REEF_A": "1"}, "REEF*\t,!*": nil,
+	} {
+		said, r := lines(t, "executable = p.sh\ngetenv = "+value+"\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.False(t, convert.Lost(r.Lines), said)
+		require.Equal(t, want, r.HTCJobs[0].Spec.Environment, value)
+	}
+	said, r := lines(t, "executable = p.sh\ngetenv = !USER\nqueue\n", convert.Options{Image: "centos"}, nil)
+	require.Contains(t, said, "cannot: all variables of a shell are too much")
+	require.Empty(t, r.HTCJobs[0].Spec.Environment)
+}
+
+func TestSmallRequestsAreRoundedAsHTCondorDoes(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\nrequest_memory = 300 KB\nrequest_disk = 500.5 k\nqueue\n",
+		convert.Options{Image: "centos"}, nil)
+	require.False(t, convert.Lost(r.Lines), said)
+	require.Equal(t, "1Mi", r.HTCJobs[0].Spec.Resources.Memory.String())
+	require.Equal(t, "request_disk = 501", r.HTCJobs[0].Spec.HTCOpts)
+	accepted(t, r.HTCJobs[0])
+}

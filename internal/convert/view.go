@@ -306,13 +306,24 @@ func (v *view) environment() []submitfile.Variable {
 
 var nameRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// fromShell returns the variables that getenv names, by names and patterns with *.
+// fromShell returns the variables that getenv names, by names and patterns with *, in any case; those with ! before it
+// are excluded.
 func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Variable {
+	var named, excluded []string
+	for _, pattern := range strings.FieldsFunc(strings.ToLower(value), func(r rune) bool {
+		return strings.ContainsRune(",; \t\r\n", r)
+	}) {
+		if not, is := strings.CutPrefix(pattern, "!"); is {
+			excluded = append(excluded, not)
+		} else {
+			named = append(named, pattern)
+		}
+	}
 	switch {
 	case isFalse(value):
 		v.say(by, Moot, "it is the default", "", "")
 		return nil
-	case slices.Contains([]string{"true", "yes", "t", "1"}, strings.ToLower(value)):
+	case len(named) == 0, slices.Contains([]string{"true", "yes", "t", "1"}, strings.ToLower(value)):
 		v.say(by, Cannot, "all variables of a shell are too much, and some are secrets",
 			"getenv = NAME, NAME for those that the program needs", "")
 		return nil
@@ -321,14 +332,11 @@ func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Va
 	var names []string
 	for _, setting := range v.c.env.Environ {
 		name, content, _ := strings.Cut(setting, "=")
-		takes := false
-		for _, pattern := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' }) {
-			pattern, not := strings.CutPrefix(pattern, "!")
-			if matches, err := path.Match(pattern, name); err == nil && matches {
-				takes = !not
-			}
+		matches := func(pattern string) bool {
+			is, err := path.Match(pattern, strings.ToLower(name))
+			return err == nil && is
 		}
-		if takes {
+		if slices.ContainsFunc(named, matches) && !slices.ContainsFunc(excluded, matches) {
 			names, all = append(names, name), append(all, submitfile.Variable{Name: name, Value: content})
 		}
 	}
