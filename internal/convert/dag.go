@@ -310,6 +310,7 @@ func (b *dagBuild) table(s *v1alpha1.Sequences) error {
 // statements says what has become of the statements of the DAG files, and takes their throttles.
 func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throttle {
 	var throttle v1alpha1.Throttle
+	limits := map[string]Line{}
 	steps := map[*dagfile.Node]string{}
 	for _, s := range flow.Steps {
 		for _, n := range slices.Concat(s.Nodes...) {
@@ -348,7 +349,7 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		case "CATEGORY":
 			b.tell(s, Line{Verdict: Taken, Words: "MAXJOBS says what becomes of it"})
 		case "MAXJOBS":
-			b.tell(s, b.maxJobs(s, flow, works, &throttle))
+			b.tell(s, b.maxJobs(s, flow, works, &throttle, limits))
 		case "RETRY", "PRIORITY", "ABORT-DAG-ON":
 			word := strings.Fields(s.Rest)[0]
 			nodes := named[word]
@@ -417,20 +418,30 @@ func (b *dagBuild) tell(s dagfile.Statement, l Line) {
 	b.say(s.Place, l)
 }
 
-// maxJobs takes over a limit: a file that is spliced several times has as many categories of that name.
-func (b *dagBuild) maxJobs(s dagfile.Statement, flow *dagsteps.Flow, works []*work, t *v1alpha1.Throttle) Line {
-	word, _, _ := strings.Cut(s.Rest, " ")
+// maxJobs takes over a limit: a file that is spliced several times has as many categories of that name. Several files
+// may have one of the same name; told has what has been said of each.
+func (b *dagBuild) maxJobs(s dagfile.Statement, flow *dagsteps.Flow, works []*work, t *v1alpha1.Throttle,
+	told map[string]Line) Line {
+	word := strings.Fields(s.Rest)[0]
 	worst := Line{Verdict: Moot, Words: "no node of this category runs"}
-	for category, limit := range b.d.Limits {
-		if category != word && !strings.HasSuffix(category, "+"+word) && !strings.HasSuffix(category, "/"+word) {
-			continue
+	var categories []string
+	for category := range b.d.Limits {
+		if category == word || strings.HasSuffix(category, "+"+word) || strings.HasSuffix(category, "/"+word) {
+			categories = append(categories, category)
 		}
-		l := categoryLine(category, limit, b.d, flow, func(i int) int {
-			if works[i] == nil {
-				return 1
-			}
-			return max(1, works[i].jobs/max(1, len(flow.Steps[i].Nodes[0])))
-		}, t)
+	}
+	slices.Sort(categories)
+	for _, category := range categories {
+		l, taken := told[category]
+		if !taken {
+			l = categoryLine(category, b.d.Limits[category], b.d, flow, func(i int) int {
+				if works[i] == nil {
+					return 1
+				}
+				return max(1, works[i].jobs/max(1, len(flow.Steps[i].Nodes[0])))
+			}, t)
+			told[category] = l
+		}
 		if l.Words == "throttle.together" && slices.ContainsFunc(works, func(w *work) bool {
 			return w != nil && w.Job.Parallelism != nil
 		}) {

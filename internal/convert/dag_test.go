@@ -432,6 +432,22 @@ func TestAConfigurationSaysWhatIsLost(t *testing.T) {
 	require.Equal(t, int32(3), *r.Workflow.Spec.Throttle.MaxJobs)
 }
 
+func TestALimitThatSeveralFilesHaveIsOne(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nSPLICE S row.dag\nSPLICE T row.dag\nJOB C c.sub\nJOB D d.sub\n"+
+		"PARENT C CHILD D\nPARENT S CHILD C\nCATEGORY C calm\nCATEGORY D calm\nMAXJOBS calm 2\n-- row.dag --\n"+
+		"JOB A c.sub\nJOB B d.sub\nPARENT A CHILD B\nCATEGORY A calm\nCATEGORY B calm\nMAXJOBS calm 1\n"+
+		"-- c.sub --\nexecutable = work.sh\nqueue\n-- d.sub --\nexecutable = work.sh\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	checked(t, r)
+	require.Equal(t, []v1alpha1.SharedLimit{
+		{Steps: []v1alpha1.StepName{"s-a", "s-b"}, MaxJobs: 1}, {Steps: []v1alpha1.StepName{"t-a", "t-b"}, MaxJobs: 1},
+		{Steps: []v1alpha1.StepName{"c", "d"}, MaxJobs: 2},
+	}, r.Workflow.Spec.Throttle.Together)
+	r = converted(t, "-- flow.dag --\nJOB a work.sub\nCATEGORY\ta\tcalm\nMAXJOBS\tcalm\t2\n"+workFiles,
+		Options{Image: "centos"})
+	require.Equal(t, map[string]v1alpha1.StepLimit{"a": 2}, r.Workflow.Spec.Throttle.PerStep)
+}
+
 func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a work.sub\nSCRIPT PRE a nix.sh\nSCRIPT PRE a look.sh\n"+looksFiles,
 		Options{Image: "centos", ScriptsInJobs: true})
