@@ -578,3 +578,11 @@ func TestSmallRequestsAreRoundedAsHTCondorDoes(t *testing.T) {
 	require.Equal(t, "request_disk = 501", r.HTCJobs[0].Spec.HTCOpts)
 	accepted(t, r.HTCJobs[0])
 }
+
+func TestADirectoryThatComesAsADirectoryIsSaid(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\ntransfer_output_files = eggs/, nests\nqueue\n",
+		convert.Options{Image: "centos"}, nil)
+	require.False(t, convert.Lost(r.Lines))
+	require.Contains(t, said, "taken as spec.outputs: eggs/ comes as the directory eggs; to do: look for its files there")
+	require.Equal(t, "eggs", r.HTCJobs[0].Spec.Outputs[0].Path)
+}

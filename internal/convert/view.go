@@ -231,7 +231,11 @@ func outputsOf(v *view, value string, by *submitfile.Statement) (all []string, n
 	v.say(by, Taken, "", "", "spec.outputs")
 	named = true
 	for _, file := range commas(value) {
-		file = strings.TrimSuffix(strings.TrimPrefix(file, "./"), "/")
+		file = strings.TrimPrefix(file, "./")
+		if directory, is := strings.CutSuffix(file, "/"); is { // of which HTCondor brings what is in it
+			file = directory
+			v.say(by, Taken, file+"/ comes as the directory "+file, "look for its files there, or name them", "spec.outputs")
+		}
 		if !outputRE.MatchString(file) || reservedRE.MatchString(file) {
 			instead := "a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot"
 			if strings.HasPrefix(file, ".") {
