@@ -586,3 +586,14 @@ func TestADirectoryThatComesAsADirectoryIsSaid(t *testing.T) {
 	require.Contains(t, said, "taken as spec.outputs: eggs/ comes as the directory eggs; to do: look for its files there")
 	require.Equal(t, "eggs", r.HTCJobs[0].Spec.Outputs[0].Path)
 }
+
+func TestOutputsKeepTheirPathsIfTheFileSaysSo(t *testing.T) {
+	for command, want := range map[string]map[string]v1alpha1.LandingPlace{
+		"":                               {"nest/egg.txt": "egg.txt"},
+		"preserve_relative_paths = true": nil,
+	} {
+		_, r := lines(t, "executable = p.sh\noutput = egg.out\ntransfer_output_files = nest/egg.txt\n"+command+"\nqueue\n",
+			convert.Options{Image: "centos"}, nil)
+		require.Equal(t, want, r.HTCJobs[0].Spec.Landing.Files)
+	}
+}

@@ -448,6 +448,15 @@ func TestALimitThatSeveralFilesHaveIsOne(t *testing.T) {
 	require.Equal(t, map[string]v1alpha1.StepLimit{"a": 2}, r.Workflow.Spec.Throttle.PerStep)
 }
 
+func TestAFileIsPulledFromItsPathIfThatIsKept(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a lay.sub\nJOB b hatch.sub\nPARENT a CHILD b\n-- lay.sub --\n"+
+		"executable = work.sh\ntransfer_output_files = nest/egg.txt\npreserve_relative_paths = true\nqueue\n"+
+		"-- hatch.sub --\nexecutable = work.sh\ntransfer_input_files = nest/egg.txt\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "nest/egg.txt"}}, r.Workflow.Spec.Steps[1].Pull)
+}
+
 func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a work.sub\nSCRIPT PRE a nix.sh\nSCRIPT PRE a look.sh\n"+looksFiles,
 		Options{Image: "centos", ScriptsInJobs: true})

@@ -92,7 +92,10 @@ func (p *puller) printed(at string) bool {
 
 // lands is where HTCondor puts a file that a step leaves.
 func (p *puller) lands(k int, file string) string {
-	return path.Join(p.flow.Steps[k].Nodes[0][0].Dir, path.Base(file))
+	if !p.steppers[k].a.g.parts[0].keeps {
+		file = path.Base(file)
+	}
+	return path.Join(p.flow.Steps[k].Nodes[0][0].Dir, file)
 }
 
 func (p *puller) from(k int, file, name string) (string, bool) {

@@ -74,7 +74,7 @@ func (p parts) files() []remap {
 		if urlRE.MatchString(to) {
 			continue
 		}
-		if to == "" && strings.Contains(file, "/") {
+		if to == "" && strings.Contains(file, "/") && !p.keeps {
 			to = path.Base(file) // HTCondor brings no directories back above what is named
 		}
 		if to != "" {

@@ -33,6 +33,7 @@ type parts struct {
 	outputs []string
 	named   bool // outputs are named
 	lands   lands
+	keeps   bool // outputs have places by their paths, and not by their names alone
 }
 
 // wanted is a file that a job finds in its directory.
@@ -194,6 +195,7 @@ func (v *view) parts() parts {
 	}
 	keep, by := v.value("preserve_relative_paths")
 	relative := by != nil && !isFalse(keep)
+	p.keeps = relative
 	for _, command := range []string{"transfer_input_files", "public_input_files"} {
 		if value, by := v.value(command); by != nil {
 			v.say(by, Taken, "", "", "spec.inputs")
