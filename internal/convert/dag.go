@@ -320,6 +320,11 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 	at, named := map[dagfile.Place][]*dagfile.Node{}, map[string][]*dagfile.Node{}
 	for _, n := range b.d.Nodes {
 		at[n.Place] = append(at[n.Place], n)
+		for _, script := range []*dagfile.Script{n.Pre, n.Post} {
+			if script != nil {
+				at[script.Place] = append(at[script.Place], n)
+			}
+		}
 		for _, name := range namesOf(n) {
 			named[name] = append(named[name], n)
 		}
@@ -334,7 +339,7 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		}
 		switch s.Command {
 		case "SCRIPT":
-			b.tell(s, b.script(s))
+			b.tell(s, b.script(s, at[s.Place]))
 		case "SET_JOB_ATTR":
 			b.tell(s, b.attribute(s.Rest))
 		case "CONFIG":

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
@@ -455,6 +456,18 @@ func TestAFileIsPulledFromItsPathIfThatIsKept(t *testing.T) {
 		Options{Image: "centos"})
 	require.Empty(t, lost(r))
 	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "nest/egg.txt"}}, r.Workflow.Spec.Steps[1].Pull)
+}
+
+func TestScriptsOfManyNodesAreToldAtOnce(t *testing.T) {
+	var dag strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintf(&dag, "JOB n%[1]d work.sub\nSCRIPT PRE n%[1]d look.sh\nSCRIPT POST n%[1]d look.sh\n", i)
+	}
+	began := time.Now()
+	r := converted(t, "-- flow.dag --\n"+dag.String()+looksFiles, Options{Image: "centos", ScriptsInJobs: true})
+	require.Less(t, time.Since(began), 30*time.Second)
+	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 1)
 }
 
 func TestOfSeveralScriptsOfANodeTheLastRuns(t *testing.T) {

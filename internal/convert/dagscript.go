@@ -130,20 +130,17 @@ func (b *dagBuild) scripted(s *stepper) {
 	}
 }
 
-// script says what has become of a SCRIPT statement.
-func (b *dagBuild) script(st dagfile.Statement) Line {
+// script says what has become of a SCRIPT statement, which is that of these nodes.
+func (b *dagBuild) script(st dagfile.Statement, nodes []*dagfile.Node) Line {
 	kind := scriptKind(st.Rest)
 	if !b.options.ScriptsInJobs || kind == "HOLD" {
 		return scriptLine(st.Rest)
 	}
 	worst := Line{Verdict: Moot, Words: "it is that of no node which runs: of several for one DAGMan runs the last"}
-	for _, n := range b.d.Nodes {
-		script, line := n.Pre, Line{}
-		if kind == "POST" {
-			script = n.Post
-		}
+	for _, n := range nodes {
+		var line Line
 		switch {
-		case script == nil || script.Place != st.Place || n.Done:
+		case n.Done:
 			continue
 		case n.Kind == dagfile.Subdag || n.Noop:
 			line = Line{
