@@ -34,9 +34,12 @@ type bundler struct {
 type pack struct {
 	keys  []string
 	files map[string][]byte
+	again map[string]int // how many files after the first would have this key
 	size  int64
 	refs  []*v1alpha1.KeyRef // that need its name
 }
+
+func newPack() *pack { return &pack{files: map[string][]byte{}, again: map[string]int{}} }
 
 // place is where a file has got to.
 type place struct {
@@ -74,7 +77,7 @@ func (p *place) ref() *v1alpha1.KeyRef {
 
 // files packs files of this machine into one ConfigMap, and returns their keys and a reference to it.
 func (b *bundler) files(sources []string) (keys map[string]string, ref *v1alpha1.KeyRef, err error) {
-	p, keys := &pack{files: map[string][]byte{}}, map[string]string{}
+	p, keys := newPack(), map[string]string{}
 	b.packs = append(b.packs, p)
 	for _, source := range sources {
 		if keys[source] != "" {
@@ -119,14 +122,15 @@ func (b *bundler) add(p *place, name string, content []byte) error {
 		return errors.New("it is more than a ConfigMap holds")
 	}
 	if len(b.packs) == 0 || b.packs[len(b.packs)-1].size+n > maxBundle {
-		b.packs = append(b.packs, &pack{files: map[string][]byte{}})
+		b.packs = append(b.packs, newPack())
 	}
 	p.pack = b.packs[len(b.packs)-1]
 	stem := notKey.ReplaceAllString(name, "_")
 	stem = stem[:min(len(stem), 200)]
 	p.key = stem
-	for i := 2; p.pack.files[p.key] != nil || p.key == "" || p.key == "." || p.key == ".."; i++ {
-		p.key = fmt.Sprintf("%s.%d", stem, i)
+	for p.pack.files[p.key] != nil || p.key == "" || p.key == "." || p.key == ".." {
+		p.pack.again[stem]++
+		p.key = fmt.Sprintf("%s.%d", stem, p.pack.again[stem]+1)
 	}
 	if content == nil {
 		content = []byte{}
