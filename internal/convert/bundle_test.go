@@ -17,5 +17,5 @@ func TestManyFilesOfOneNameGetTheirKeysAtOnce(t *testing.T) {
 	last := &place{}
 	require.NoError(t, b.add(last, "in.dat", nil))
 	require.Equal(t, fmt.Sprintf("in.dat.%d", most+1), last.key)
-	require.Less(t, time.Since(began), 20*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 }

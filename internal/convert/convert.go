@@ -52,6 +52,8 @@ type converter struct {
 	out      *submitfile.Expansion
 	order    map[*submitfile.Statement]int
 	lines    map[*submitfile.Statement]Line
+	texts    map[submitfile.Position]string // of the statements
+	queues   map[submitfile.Position]*submitfile.Jobs
 	extra    []Line // about what is no statement
 	listings map[string]listing
 	bundles  *bundler
@@ -98,35 +100,35 @@ func newConverter(file string, parsed *submitfile.File, env Env, options Options
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
 		counted: nodes, after: env.After,
 		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
-		keys: map[*submitfile.Jobs]string{},
+		keys: map[*submitfile.Jobs]string{}, texts: map[submitfile.Position]string{},
+		queues: map[submitfile.Position]*submitfile.Jobs{},
 	}
 	if c.name == "" {
 		c.name = kubernetesName(strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	}
 	for i, s := range c.out.Statements {
 		c.order[s] = i
+		if _, there := c.texts[s.Position]; !there {
+			c.texts[s.Position] = s.Text
+		}
+	}
+	for _, cluster := range c.out.Clusters {
+		for _, queue := range cluster.Queues {
+			c.queues[queue.Position] = queue
+		}
 	}
 	for _, p := range c.out.Problems {
 		c.extra = append(
 			c.extra,
-			Line{Position: p.Position, Text: c.textAt(p.Position), Verdict: Cannot, Words: p.Text},
+			Line{Position: p.Position, Text: c.texts[p.Position], Verdict: Cannot, Words: p.Text},
 		)
 		c.refused = true
 	}
 	for _, w := range c.out.Warnings {
-		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken,
+		c.extra = append(c.extra, Line{Position: w.Position, Text: c.texts[w.Position], Verdict: Taken,
 			Words: "condor_submit warns: " + w.Text, warning: true})
 	}
 	return c
-}
-
-func (c *converter) textAt(at submitfile.Position) string {
-	for _, s := range c.out.Statements {
-		if s.Position == at {
-			return s.Text
-		}
-	}
-	return ""
 }
 
 var notName = regexp.MustCompile(`[^a-z0-9.-]+`)
@@ -255,7 +257,7 @@ func variables(p parts) string {
 }
 
 func (c *converter) refuseAt(at submitfile.Position, why, instead string) {
-	c.extra = append(c.extra, Line{Position: at, Text: c.textAt(at), Verdict: Cannot, Words: why, Instead: instead})
+	c.extra = append(c.extra, Line{Position: at, Text: c.texts[at], Verdict: Cannot, Words: why, Instead: instead})
 	c.refused = true
 }
 
@@ -322,8 +324,10 @@ func (c *converter) table() []Line {
 		if s.Kind == submitfile.Set && !s.Skipped {
 			later[strings.ToLower(s.Name)] = true
 		}
-		for _, name := range c.namesAt(s.Position) {
-			later[strings.ToLower(name)] = true
+		if queue := c.queues[s.Position]; queue != nil { // its variables replace what is said above it
+			for _, name := range queue.Names {
+				later[strings.ToLower(name)] = true
+			}
 		}
 		l.Position, l.Text = s.Position, s.Text
 		lines = append(lines, l)
@@ -332,32 +336,16 @@ func (c *converter) table() []Line {
 	return lines
 }
 
-// namesAt are the variables of a queue statement, which replace what is said above it.
-func (c *converter) namesAt(at submitfile.Position) []string {
-	for _, cluster := range c.out.Clusters {
-		for _, queue := range cluster.Queues {
-			if queue.Position == at {
-				return queue.Names
-			}
-		}
-	}
-	return nil
-}
-
 // jobsAt says how many jobs a queue statement makes.
 func (c *converter) jobsAt(at submitfile.Position) string {
-	for _, cluster := range c.out.Clusters {
-		for _, queue := range cluster.Queues {
-			if queue.Position == at && queue.Len() != 1 {
-				return fmt.Sprintf("%d jobs", queue.Len())
-			}
-		}
+	if queue := c.queues[at]; queue != nil && queue.Len() != 1 {
+		return fmt.Sprintf("%d jobs", queue.Len())
 	}
 	return "one job"
 }
 
-// queues reports whether there are jobs at all.
-func (c *converter) queues() bool {
+// makesJobs reports whether there are jobs at all.
+func (c *converter) makesJobs() bool {
 	return slices.ContainsFunc(c.out.Clusters, func(cluster submitfile.Cluster) bool {
 		return slices.ContainsFunc(cluster.Queues, func(queue *submitfile.Jobs) bool { return queue.Len() > 0 })
 	})
@@ -380,7 +368,7 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 		return Line{Verdict: Taken}
 	case s.After:
 		return Line{Verdict: Moot, Words: "nothing is queued after it"}
-	case !c.queues():
+	case !c.makesJobs():
 		return Line{Verdict: Moot, Words: "no job is known that has it"}
 	case s.Used:
 		return Line{Verdict: Taken, Words: "a macro, whose value stands where it is used"}

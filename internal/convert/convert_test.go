@@ -597,3 +597,14 @@ func TestOutputsKeepTheirPathsIfTheFileSaysSo(t *testing.T) {
 		require.Equal(t, want, r.HTCJobs[0].Spec.Landing.Files)
 	}
 }
+
+func TestManyQueueStatementsAreToldAtOnce(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("executable = p.sh\n")
+	for i := range 30_000 {
+		fmt.Fprintf(&text, "arguments = %d\nqueue\n", i)
+	}
+	said, r := lines(t, text.String(), convert.Options{Image: "centos"}, nil)
+	require.Len(t, r.HTCJobs, 1)
+	require.Contains(t, said, "job.sub:60000: arguments = 29999\n    taken as spec.script.args\n")
+}

@@ -115,7 +115,7 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.out.Clusters[0].Queues[0] = queue
+		s.out.Clusters[0].Queues[0], s.queues[queue.Position] = queue, queue
 	}
 	groups := s.groups()
 	if len(groups) > 1 {
