@@ -100,7 +100,7 @@ func (s *Sync) Every(ctx context.Context, interval time.Duration) {
 		if err := s.Once(ctx); err != nil && ctx.Err() == nil {
 			pause = min(wait, interval)
 			s.Log.Error().Err(err).Dur("retry", pause).Msg("not synchronised")
-			wait *= 2
+			wait = min(2*wait, interval)
 		} else {
 			wait = firstRetry
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -165,6 +166,25 @@ func TestItGoesOnAfterAFailure(t *testing.T) {
 	f.Every(ctx, time.Millisecond)
 	require.Equal(t, 3, tried)
 	require.Contains(t, f.log.String(), "no right")
+}
+
+func TestALongOutageIsNotMetWithTriesWithoutPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := setUp(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		const tries = 100
+		tried := 0
+		f.client.PrependReactor("create", "secrets", func(k8stesting.Action) (bool, runtime.Object, error) {
+			if tried++; tried == tries {
+				cancel()
+			}
+			return true, nil, apierrors.NewServiceUnavailable("away")
+		})
+		f.file(t, "token", "a")
+		began := time.Now()
+		f.Every(ctx, time.Minute)
+		require.Greater(t, time.Since(began), (tries-10)*time.Minute)
+	})
 }
 
 func TestArguments(t *testing.T) {
