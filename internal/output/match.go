@@ -60,5 +60,5 @@ func Matches(pattern, file string) bool {
 			return false
 		}
 	}
-	return fs.ValidPath(file)
+	return filepath.IsLocal(file) && path.Clean(file) == file // jobs leave names that are no UTF-8, too
 }

@@ -25,6 +25,7 @@ func TestADeclaredPathMatchesAsInAShell(t *testing.T) {
 		"e/x",
 		"line\nend.root",
 		"a[b",
+		"e/\xe4.png", // no UTF-8
 	}
 	for _, file := range all {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o700))
@@ -32,15 +33,18 @@ func TestADeclaredPathMatchesAsInAShell(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("a.root", filepath.Join(dir, "link.root")))
 	for pattern, want := range map[string][]string{
-		"*.root":       {"a.root", "b.root", "line\nend.root"},
-		"[!a].root":    {"b.root"},
-		"?.root":       {"a.root", "b.root"},
-		"a[1]":         {"a[1]", "a1"},
-		"a[b":          {"a[b"},
-		"d":            {"d/x", "d/.h", "d/e/f"},
-		"*/x":          {"d/x", "e/x"},
-		"d/*":          {"d/x", "d/e/f"},
-		"*":            {"a.root", "b.root", "a[1]", "a1", "d/x", "d/.h", "d/e/f", "e/x", "line\nend.root", "a[b"},
+		"*.root":    {"a.root", "b.root", "line\nend.root"},
+		"[!a].root": {"b.root"},
+		"?.root":    {"a.root", "b.root"},
+		"a[1]":      {"a[1]", "a1"},
+		"a[b":       {"a[b"},
+		"d":         {"d/x", "d/.h", "d/e/f"},
+		"*/x":       {"d/x", "e/x"},
+		"d/*":       {"d/x", "d/e/f"},
+		"e/?.png":   {"e/\xe4.png"},
+		"*": {
+			"a.root", "b.root", "a[1]", "a1", "d/x", "d/.h", "d/e/f", "e/x", "line\nend.root", "a[b", "e/\xe4.png",
+		},
 		"none":         nil,
 		"_condor_*":    nil,
 		"a.root/more":  nil,
