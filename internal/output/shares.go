@@ -29,7 +29,7 @@ type measured struct {
 	room Room
 }
 
-// measuredFor is how long a namespace is not measured again. What it adds meanwhile counts as it was booked.
+// measuredFor is how long a namespace is not measured again. What it adds meanwhile counts as Leave says.
 const measuredFor = time.Minute
 
 // OverShare says of a namespace that something would be more than its share.
@@ -143,13 +143,13 @@ func (b *Booking) In(dir string) {
 	b.dir = dir
 }
 
-// Leave ends the booking: what it was for is kept, or is gone.
-func (b *Booking) Leave() {
+// Leave ends the booking: so much of what it was for is kept.
+func (b *Booking) Leave(kept Room) {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
 	delete(b.of.under, b)
 	if m, is := b.of.kept[b.namespace]; is {
-		m.room = m.room.Plus(b.room)
+		m.room = m.room.Plus(kept)
 		b.of.kept[b.namespace] = m
 	}
 }

@@ -91,8 +91,8 @@ func TestWhatIsBookedAndWrittenCountsOnce(t *testing.T) {
 	other, err := v.Book("b", all(Room{200 * block, 200}))
 	require.NoError(t, err)
 	require.NotNil(t, other, "300 are free")
-	other.Leave()
-	b.Leave()
+	other.Leave(Room{})
+	b.Leave(Room{599 * block, 600})
 	require.Empty(t, v.under)
 }
 
@@ -112,14 +112,14 @@ func TestWhatANamespaceKeepsCountsUntilItIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, b, "that makes 675 of 900")
 	keep("more", 75)
-	b.Leave()
+	b.Leave(Room{75 * block, 1})
 	none, err := v.Book("a", all(Room{block, 1}))
 	require.NoError(t, err)
 	require.Nil(t, none)
 	b, err = v.Book("b", all(Room{150 * block, 1}))
 	require.NoError(t, err)
 	require.NotNil(t, b)
-	b.Leave()
+	b.Leave(Room{})
 
 	require.NoError(t, os.RemoveAll(dir))
 	v.free = v.size

@@ -108,7 +108,7 @@ func (s *Store) write(ctx context.Context, namespace string, p *part, f *os.File
 	if err != nil {
 		return err
 	}
-	defer booking.Leave()
+	defer func() { booking.Leave(output.Room{Bytes: left - (p.size - p.summed)}) }()
 	return booking.Guarded(ctx, func(ctx context.Context) error {
 		limited := io.LimitReader(output.WhileNeeded(ctx, body), left+1)
 		buffer := make([]byte, 128<<10)

@@ -75,6 +75,25 @@ func code(t *testing.T, err error) int {
 	return int(status.Status().Code)
 }
 
+func TestEachPieceOfAnUploadCountsOnce(t *testing.T) {
+	s, _ := store(t)
+	content := strings.Repeat("0123456789", 8<<10)
+	const pieces = 10
+	name, size, piece := nameOf(content), int64(len(content)), int64(len(content)/pieces)
+	// What others have is so much that a closer look is taken, and three quarters of the rest hold the upload.
+	of := output.Room{Bytes: 1 << 40, Files: 1 << 30}
+	free := output.Room{Bytes: 2 * size, Files: 1 << 20}
+	s.Shares.Volume = func() (output.Room, output.Room, error) { return free, of, nil }
+	s.Shares.Kept = []string{s.Root}
+	u, err := s.Begin("ns", name, size)
+	require.NoError(t, err)
+	for !u.Whole {
+		u, err = s.Append(t.Context(), "ns", name, u.Offset, strings.NewReader(content[u.Offset:u.Offset+piece]))
+		require.NoError(t, err)
+		free.Bytes -= piece
+	}
+}
+
 func TestAnUploadThatIsCutGoesOnWhereItStood(t *testing.T) {
 	s, _ := store(t)
 	content := strings.Repeat("0123456789", 50_000)

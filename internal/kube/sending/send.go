@@ -90,7 +90,7 @@ func (s *Sender) Room(run ledger.Run, sandbox submit.Sandbox, inputs output.Room
 		return nil, noRoom(run.Namespace, left, want)
 	}
 	booking.In(run.TempDir)
-	return booking.Leave, nil
+	return func() { booking.Leave(output.Room{}) }, nil
 }
 
 // noRoom says why nothing is staged. The free space changes all the time, so the text omits it.

@@ -164,7 +164,8 @@ func (c *Controller) brought(
 	if err != nil {
 		return err
 	}
-	defer booking.Leave()
+	var kept output.Room
+	defer func() { booking.Leave(kept) }()
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
 		return noSpace(err)
@@ -191,6 +192,7 @@ func (c *Controller) brought(
 	if err := output.Sync(dir); err != nil {
 		return noSpace(err)
 	}
+	kept = output.Taken(dir)
 	return noSpace(keep(filepath.Join(dir, schedd.NodesBrought(procs))))
 }
 

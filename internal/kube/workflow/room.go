@@ -57,7 +57,7 @@ func (c *Controller) transfer(
 		if err != nil {
 			return err
 		}
-		again.Leave()
+		again.Leave(output.Room{})
 	}
 	return noSpace(fmt.Errorf("fetch: %w", err))
 }

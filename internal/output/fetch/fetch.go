@@ -53,7 +53,8 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	defer booking.Leave()
+	var kept output.Room
+	defer func() { booking.Leave(kept) }()
 	dir, err := f.Store.Begin(fit)
 	if err != nil {
 		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))
@@ -68,6 +69,7 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if err != nil {
 		return f.failed(ctx, b, fit, dir, volumeError(err))
 	}
+	kept = output.Taken(dir)
 	if err := f.take(ctx, b, arrival{dir: dir, procs: arrived}); err != nil {
 		return false, err
 	}
