@@ -103,7 +103,7 @@ func (c *Controller) stageAgain(
 		}
 		if digest != "" && digest == recorded {
 			run.InputsDigest = digest
-			return c.sender.Room(*run, sandbox, output.Taken(run.TempDir))
+			return c.sender.Room(*run, sandbox, output.Room{}, output.Taken(run.TempDir))
 		}
 	}
 	staging, end := c.staging(ctx, job)
@@ -112,7 +112,7 @@ func (c *Controller) stageAgain(
 	if err != nil {
 		return nil, err
 	}
-	if leave, err = c.sender.Room(*run, sandbox, ready.Needs()); err != nil {
+	if leave, err = c.sender.Room(*run, sandbox, ready.Needs(), output.Room{}); err != nil {
 		return nil, err
 	}
 	if err := c.stageInputs(ready, run); err != nil {

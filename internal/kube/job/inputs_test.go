@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -155,6 +156,22 @@ func TestWhatIsSentAgainHasTheSameInputs(t *testing.T) {
 		require.Equal(t, lost, w.run("one").InputsDigest != first.InputsDigest)
 		require.Equal(t, w.run("one").InputsDigest, w.job("one").Status.InputsDigest)
 	}
+}
+
+func TestWhatIsSentAgainNeedsNoSecondRoomForItsInputs(t *testing.T) {
+	w, s := newWorldWithInputs(t)
+	w.Staged.Volume = func() (free, size output.Room, err error) {
+		size = output.Room{Bytes: 4 << 20, Files: 1 << 20}
+		return size.Minus(output.Taken(w.Staging)), size, nil
+	}
+	s.maps["fit"] = strings.Repeat("x", 2<<20)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken})
+	w.apply(htcjob("one", fromMap))
+	require.Equal(t, 1, len(s.sent))
+	for range 3 {
+		w.later(5 * time.Second)
+	}
+	require.Equal(t, 2, len(s.sent))
 }
 
 func TestTheLedgerLostTheDigestStays(t *testing.T) {

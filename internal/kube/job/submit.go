@@ -90,7 +90,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
 	}
-	leave, err := c.sender.Room(run, sandbox, ready.Needs())
+	leave, err := c.sender.Room(run, sandbox, ready.Needs(), output.Room{})
 	if err != nil {
 		return err
 	}

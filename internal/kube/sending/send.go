@@ -75,14 +75,24 @@ func (s *Sender) TakesNodes(ctx context.Context, id schedd.Identity, several boo
 	return err
 }
 
-// Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run
-// waits for. The caller calls leave when nothing of it is staged any more.
-func (s *Sender) Room(run ledger.Run, sandbox submit.Sandbox, inputs output.Room) (leave func(), err error) {
+// Room books room for what is to be staged of a run: its sandbox, and what inputs need beside what is there already.
+// Its error says what the run waits for. The caller calls leave when nothing of it is staged any more.
+func (s *Sender) Room(
+	run ledger.Run,
+	sandbox submit.Sandbox,
+	inputs, already output.Room,
+) (leave func(), err error) {
 	want := inputs.Plus(output.FileRoom(0))
 	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
 		return nil, s.StageError(err)
 	}
-	booking, left, err := s.Shares.BookAll(run.Namespace, want)
+	var left output.Left
+	booking, err := s.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
+		if left = l; l.Holds(want) {
+			return want.Plus(already), false
+		}
+		return output.Room{}, true
+	})
 	if err != nil {
 		return nil, s.StageError(err)
 	}

@@ -197,7 +197,7 @@ func (c *Controller) stageInputs(
 	run *ledger.Run,
 ) (leave func(), err error) {
 	if len(p.brought) == 0 {
-		return c.sender.Room(*run, p.sandbox, output.Room{})
+		return c.sender.Room(*run, p.sandbox, output.Room{}, output.Room{})
 	}
 	if run.InputsDigest != "" {
 		digest, err := inputs.Staged(run.TempDir)
@@ -205,7 +205,7 @@ func (c *Controller) stageInputs(
 			return nil, fmt.Errorf("read the staged inputs: %w", err)
 		}
 		if digest == run.InputsDigest {
-			return c.sender.Room(*run, p.sandbox, output.Taken(run.TempDir))
+			return c.sender.Room(*run, p.sandbox, output.Room{}, output.Taken(run.TempDir))
 		}
 	}
 	staging, end := c.stagings.Begin(ctx, keyOf(*run))
@@ -218,7 +218,7 @@ func (c *Controller) stageInputs(
 	if err != nil {
 		return nil, err
 	}
-	if leave, err = c.sender.Room(*run, p.sandbox, ready.Needs()); err != nil {
+	if leave, err = c.sender.Room(*run, p.sandbox, ready.Needs(), output.Room{}); err != nil {
 		return nil, err
 	}
 	digest, err := ready.Stage(run.TempDir)
