@@ -29,6 +29,7 @@ func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 	if err != nil {
 		return err
 	}
+	defer os.RemoveAll(dir)
 	root, err := os.OpenRoot(s.Root)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (s Store) Carry(from, to Attempt, keep func(proc int) bool) error {
 	if err := Sync(dir); err != nil {
 		return err
 	}
-	return errors.Join(s.Keep(dir, to, procs...), os.RemoveAll(dir))
+	return s.Keep(dir, to, procs...)
 }
 
 // LinkTree links the regular files of a directory into another one; it may be repeated, and without the first there is

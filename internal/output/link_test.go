@@ -30,6 +30,8 @@ func TestTheOutputOfSomeProcsIsCarriedOver(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 	}
+	require.NoError(t, os.Symlink("/", filepath.Join(s.Root, "ns/a/2/13"))) // it cannot be linked
+	require.Error(t, s.Carry(second, Attempt{"ns", "a", 3}, func(int) bool { return true }))
 	left, err := os.ReadDir(filepath.Join(s.Root, incoming))
 	require.NoError(t, err)
 	require.Empty(t, left)
