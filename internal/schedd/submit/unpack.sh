@@ -31,6 +31,7 @@ unpack() {
 note_unpacked() {
 	mkdir .htcd/unpacked && find .htcd/job -mindepth 1 -maxdepth 1 -type f -exec ln {} .htcd/unpacked/ \; || exit 125
 	: >.htcd/unpacked.time
+	find .htcd/unpacked -type f -newer .htcd/unpacked.time -exec touch -r .htcd/unpacked.time {} + # another machine's clock may be ahead
 }
 
 # drop_unpacked removes files at the top that the script has left as they were: HTCondor would take them for output.

@@ -224,11 +224,11 @@ enclose() {
 		esac
 		set -- "$@" "$f"
 		[ $# -lt 200 ] || {
-			mv -f "$@" .htcd/job/
+			place "$@"
 			set --
 		}
 	done
-	[ $# -eq 0 ] || mv -f "$@" .htcd/job/
+	[ $# -eq 0 ] || place "$@"
 	set --
 	[ ! -f "$own" ] || set -- "$own"
 	for f in .*.ad .chirp.config; do
@@ -241,6 +241,14 @@ enclose() {
 		cp -p "$@" .htcd/job/
 	fi
 	[ -z "$ticket" ] || show_ticket
+}
+
+# place moves inputs to where the script sees them: over files from archives, but not over directories.
+place() {
+	mv -f "$@" .htcd/job/ || [ -z "$archives" ] || [ -n "$again" ] || {
+		echo "htcd: an archive among the inputs has something else that is called like another input: the script was not run" >&2
+		exit 125
+	}
 }
 
 # make_executable lets an input be the program that is run. One in an archive has the rights that it has there.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -51,16 +52,17 @@ func TestArchivesAreUnpackedBeforeTheScriptStarts(t *testing.T) {
 				tar.Header{Typeflag: tar.TypeReg, Name: "a b", Mode: 0o644},
 				tar.Header{Typeflag: tar.TypeReg, Name: "changed", Mode: 0o644},
 				tar.Header{Typeflag: tar.TypeReg, Name: "script", Mode: 0o644},
+				tar.Header{Typeflag: tar.TypeReg, Name: "late", Mode: 0o644, ModTime: time.Now().Add(time.Hour)},
 				tar.Header{Typeflag: tar.TypeDir, Name: "in/", Mode: 0o000},
 				tar.Header{Typeflag: tar.TypeReg, Name: "in/c", Mode: 0o000},
 			)
 			s.shell = argv
 			code, stdout, stderr := s.run(t)
 			require.Equal(t, 0, code, stderr)
-			require.Equal(t, "a bin/c\na b\nchanged\nin\nscript\n", stdout)
+			require.Equal(t, "a bin/c\na b\nchanged\nin\nlate\nscript\n", stdout)
 			require.FileExists(t, filepath.Join(s.dir, "new"))
 			require.FileExists(t, filepath.Join(s.dir, "changed"))
-			for _, name := range []string{"a b", "maps", "keys.tar", "in"} {
+			for _, name := range []string{"a b", "late", "maps", "keys.tar", "in"} {
 				require.NoFileExists(t, filepath.Join(s.dir, name), "HTCondor would bring it back")
 				require.NoDirExists(t, filepath.Join(s.dir, name))
 			}
@@ -91,6 +93,15 @@ func TestAnArchiveReachesNothingOutside(t *testing.T) {
 	code, stdout, stderr := s.run(t)
 	require.Equal(t, 0, code, stderr)
 	require.Equal(t, "ran\n", stdout, "the first slash is dropped")
+}
+
+func TestAnInputThatCannotBeBesideWhatIsInAnArchiveEndsTheJobInWords(t *testing.T) {
+	s := unpacking(t, "echo ran\n", tar.Header{Typeflag: tar.TypeDir, Name: "cuts/", Mode: 0o755})
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "cuts"), []byte("50"), 0o600))
+	code, stdout, stderr := s.run(t)
+	require.Equal(t, 125, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "htcd: an archive among the inputs has something else that is called like another input")
 }
 
 func TestWhatIsNoArchiveEndsTheJobInWords(t *testing.T) {
