@@ -2,6 +2,8 @@ package jobcredentials
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -10,7 +12,8 @@ const dockerHub = "docker.io"
 
 var dockerHubNames = []string{"docker.io", "index.docker.io", "registry-1.docker.io"}
 
-// login returns a .dockerconfigjson with nothing of another than the login for one registry; false: there is none.
+// login returns a .dockerconfigjson with nothing of another than the logins for one registry, of which some may be for
+// single repositories; false: there is none.
 func login(config []byte, registry string) ([]byte, bool) {
 	var all struct {
 		Auths map[string]json.RawMessage `json:"auths"`
@@ -22,15 +25,14 @@ func login(config []byte, registry string) ([]byte, bool) {
 	if registry == dockerHub {
 		names = dockerHubNames
 	}
-	for _, name := range names {
-		for key, entry := range all.Auths {
-			host := strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
-			if host, _, _ = strings.Cut(host, "/"); !strings.EqualFold(host, name) {
-				continue
-			}
-			one, err := json.Marshal(map[string]any{"auths": map[string]json.RawMessage{key: entry}})
-			return one, err == nil
-		}
+	maps.DeleteFunc(all.Auths, func(key string, _ json.RawMessage) bool {
+		host := strings.TrimPrefix(strings.TrimPrefix(key, "https://"), "http://")
+		host, _, _ = strings.Cut(host, "/")
+		return !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(host, name) })
+	})
+	if len(all.Auths) == 0 {
+		return nil, false
 	}
-	return nil, false
+	own, err := json.Marshal(all)
+	return own, err == nil
 }

@@ -24,6 +24,12 @@ func TestAJobGetsTheLoginForItsRegistryAlone(t *testing.T) {
 		require.Equal(t, wanted != "", found, registry)
 		require.Equal(t, wanted, string(one))
 	}
+	const two = `{"auths":{"a.example.org":{"auth":"YTph"},"a.example.org/group":{"auth":"Zzpn"}}}`
+	for range 20 {
+		both, found := login([]byte(two), "a.example.org")
+		require.True(t, found)
+		require.Equal(t, two, string(both), "the node takes the one for the image")
+	}
 	for _, bad := range []string{"", "{", `{"auths": []}`, "null"} {
 		_, found := login([]byte(bad), "a.example.org")
 		require.False(t, found, bad)
