@@ -182,6 +182,34 @@ func TestFieldsThatACRDLacksAreNamed(t *testing.T) {
 	require.NotContains(t, missing, "metadata")
 }
 
+// served is what the apiserver shows of a CRD of deploy/base/crd.
+func served(t *testing.T, resource string) schema {
+	t.Helper()
+	text, err := os.ReadFile("../../../deploy/base/crd/htc.cern.ch_" + resource + ".yaml")
+	require.NoError(t, err)
+	var crd struct {
+		Spec struct {
+			Versions []struct{ Schema map[string]schema }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(text, &crd))
+	return crd.Spec.Versions[0].Schema["openAPIV3Schema"]
+}
+
+func TestFieldsAreLookedForWhereverTheyAre(t *testing.T) {
+	for resource, kind := range kinds {
+		require.Empty(t, missingFields(kind, served(t, resource)), resource)
+	}
+	job, flow := served(t, v1alpha1.Resource), served(t, v1alpha1.WorkflowResource)
+	spec := job.Properties["spec"].Properties
+	delete(spec, "retries")                           // of a struct that is a part of the spec's
+	delete(spec["inputs"].Items.Properties, "jobRef") // in a list
+	require.Equal(t, []string{"spec.inputs.jobRef", "spec.retries"},
+		slices.Sorted(slices.Values(missingFields(kinds[v1alpha1.Resource], job))))
+	delete(flow.Properties["spec"].Properties["steps"].Items.Properties["job"].Properties, "script")
+	require.Equal(t, []string{"spec.steps.job.script"}, missingFields(kinds[v1alpha1.WorkflowResource], flow))
+}
+
 func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {
 	data := t.TempDir()
 	ledger := filepath.Join(data, "sqlite", "htcjobs.db")

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,6 +101,15 @@ func skew(date string, now time.Time) (string, error) {
 // schema is the part of an OpenAPI schema that this check reads.
 type schema struct {
 	Properties map[string]schema `json:"properties"`
+	Items      *schema           `json:"items"`                // of a list
+	Values     *schema           `json:"additionalProperties"` // of a map
+}
+
+// kinds are what htcd works on, by resource.
+var kinds = map[string]reflect.Type{
+	v1alpha1.Resource:         reflect.TypeFor[v1alpha1.HTCJob](),
+	v1alpha1.WorkflowResource: reflect.TypeFor[v1alpha1.HTCWorkflow](),
+	v1alpha1.PoolResource:     reflect.TypeFor[v1alpha1.HTCPool](),
 }
 
 // crd checks that the apiserver knows every field of this htcd. An older CRD would silently drop the others.
@@ -124,7 +135,8 @@ func crd(client rest.Interface) Check {
 		if err := json.Unmarshal(text, &document); err != nil {
 			return "", err
 		}
-		for _, kind := range []reflect.Type{reflect.TypeFor[v1alpha1.HTCJob](), reflect.TypeFor[v1alpha1.HTCPool]()} {
+		for _, resource := range slices.Sorted(maps.Keys(kinds)) {
+			kind := kinds[resource]
 			served, found := schema{}, false
 			for name, s := range document.Components.Schemas {
 				if strings.HasSuffix(name, "."+kind.Name()) {
@@ -141,7 +153,7 @@ func crd(client rest.Interface) Check {
 				}
 			}
 		}
-		return fmt.Sprintf("HTCJob and HTCPool of %s, with every field of this htcd", group), nil
+		return fmt.Sprintf("HTCJob, HTCPool and HTCWorkflow of %s, with every field of this htcd", group), nil
 	}}
 }
 
@@ -150,14 +162,25 @@ func missingFields(kind reflect.Type, served schema) []string {
 	var missing []string
 	var compare func(path string, t reflect.Type, s schema)
 	compare = func(path string, t reflect.Type, s schema) {
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
+		switch kind := t.Kind(); {
+		case kind == reflect.Pointer:
+			compare(path, t.Elem(), s)
+			return
+		case kind == reflect.Slice && s.Items != nil:
+			compare(path, t.Elem(), *s.Items)
+			return
+		case kind == reflect.Map && s.Values != nil:
+			compare(path, t.Elem(), *s.Values)
+			return
 		}
 		if t.Kind() != reflect.Struct || !strings.HasSuffix(t.PkgPath(), "/v1alpha1") {
 			return
 		}
 		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			name, how, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if how == "inline" {
+				compare(path, t.Field(i).Type, s)
+			}
 			if name == "" || name == "-" || name == "metadata" {
 				continue
 			}
