@@ -86,14 +86,14 @@ type happening struct {
 // happened lists Events, the newest first.
 func happened(events []corev1.Event) (all []happening) {
 	for _, e := range events {
-		last := e.LastTimestamp.Time
-		if e.Series != nil {
-			last = e.Series.LastObservedTime.Time
+		last, count := e.LastTimestamp.Time, max(e.Count, 1)
+		if e.Series != nil { // as htcd's own that repeat themselves have
+			last, count = e.Series.LastObservedTime.Time, max(e.Series.Count, count)
 		}
 		if last.IsZero() {
 			last = e.EventTime.Time
 		}
-		all = append(all, happening{e.Reason, e.Message, e.Type == corev1.EventTypeWarning, max(e.Count, 1), last})
+		all = append(all, happening{e.Reason, e.Message, e.Type == corev1.EventTypeWarning, count, last})
 	}
 	slices.SortStableFunc(all, func(a, b happening) int { return b.Last.Compare(a.Last) })
 	return all

@@ -148,6 +148,9 @@ func attemptOf(job *v1alpha1.HTCJob) aggregate.Attempt {
 	}
 	m := lifecycle.MomentsOf(a.Created, s)
 	a.Submitted, a.Started, a.Finished, a.Ended = m.Sent, m.Started, m.Finished, m.Known
+	if a.Attempt > 1 { // when htcd began to send it is not in the status
+		a.Created = m.Sent
+	}
 	return a
 }
 
@@ -158,7 +161,7 @@ func timelines(job *v1alpha1.HTCJob, attempts []aggregate.Attempt, shown int, no
 	}
 	for i := len(attempts) - 1; i >= 0; i-- {
 		a := attempts[i]
-		if i == 0 { // what it waited for before htcd began to send it
+		if a.Attempt <= 1 { // what it waited for before htcd began to send it; the rows of the first may be gone
 			a.Created = job.CreationTimestamp.Time
 		}
 		t := timelineOf(a, now)

@@ -238,6 +238,38 @@ func TestATimeLineHasNoSpanOfLessThanNoTime(t *testing.T) {
 	require.Equal(t, "being sent for 41s", timelineOf(aggregate.Attempt{Created: at(9)}, at(50)).Words())
 }
 
+func TestOnlyTheFirstAttemptBeginsWithTheHTCJob(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(1_000_000+s), 0) }
+	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at(0))}}
+	lines := func(attempts ...aggregate.Attempt) (words []string) {
+		for _, l := range timelines(job, attempts, 0, at(9_100)) {
+			words = append(words, l.Words())
+		}
+		return words
+	}
+	require.Equal(t, []string{"being sent for 20s"}, lines(aggregate.Attempt{Attempt: 1, Created: at(10), Ended: at(20)}))
+	const second = "being sent for 10s, waiting for a slot for 90s"
+	older := aggregate.Attempt{Attempt: 4, Created: at(9_000), Submitted: at(9_010)}
+	require.Equal(t, []string{second}, lines(older), "the rows of those before it are gone")
+	job.Status = v1alpha1.HTCJobStatus{Attempt: 4, StartTime: new(metav1.NewTime(at(9_010)))}
+	require.Equal(t, []string{"waiting for a slot for 90s"}, lines(), "the status alone is known")
+	job.Status.StartTime = nil
+	require.Equal(t, []string{""}, lines())
+	job.Status.Attempt = 0
+	require.Equal(t, []string{"being sent for 151m"}, lines())
+}
+
+func TestAnEventIsCountedAsOftenAsItCame(t *testing.T) {
+	at := metav1.NewMicroTime(time.Unix(1_000_000, 0))
+	all := happened([]corev1.Event{
+		{EventTime: at},
+		{Count: 3},
+		{EventTime: at, Series: &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(at.Add(time.Hour))}},
+	})
+	require.Equal(t, []int32{7, 1, 3}, []int32{all[0].Count, all[1].Count, all[2].Count})
+	require.Equal(t, at.Add(time.Hour), all[0].Last)
+}
+
 func TestWhatCanBeDoneIsWhatKubectlWouldDo(t *testing.T) {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "u", ResourceVersion: "7"}}
 	titles := func(suspended, ended bool, failed int) (all []string) {
