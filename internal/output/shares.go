@@ -29,7 +29,7 @@ type measured struct {
 	room Room
 }
 
-// measuredFor is how long a namespace is not measured again. What it adds meanwhile counts as Leave says.
+// measuredFor is how long a namespace is not measured again. What it adds meanwhile counts as Keep says.
 const measuredFor = time.Minute
 
 // OverShare says of a namespace that something would be more than its share.
@@ -67,6 +67,7 @@ type Booking struct {
 	room      Room
 	most      Room   // what the namespace may add
 	dir       string // where it is written; empty: not known yet
+	kept      Room   // what stays of it when it is left
 }
 
 // Book books for a namespace what choose wants of what is left. choose is asked a second time, after a closer look, if
@@ -136,20 +137,23 @@ func (s *Shares) left(namespace string, open func(*Booking) Room, kept *Room) (l
 	return l, nil
 }
 
-// In says where that is written for which there is the booking.
-func (b *Booking) In(dir string) {
+// In says where that is written for which there is the booking. What is there already belongs to it, too.
+func (b *Booking) In(dir string, already Room) {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
-	b.dir = dir
+	b.dir, b.room = dir, b.room.Plus(already)
 }
 
-// Leave ends the booking: so much of what it was for is kept.
-func (b *Booking) Leave(kept Room) {
+// Keep says how much of what the booking is for stays when it is left; without it, nothing does.
+func (b *Booking) Keep(kept Room) { b.kept = kept }
+
+// Leave ends the booking.
+func (b *Booking) Leave() {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()
 	delete(b.of.under, b)
 	if m, is := b.of.kept[b.namespace]; is {
-		m.room = m.room.Plus(kept)
+		m.room = m.room.Plus(b.kept)
 		b.of.kept[b.namespace] = m
 	}
 }

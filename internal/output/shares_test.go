@@ -83,7 +83,7 @@ func TestWhatIsBookedAndWrittenCountsOnce(t *testing.T) {
 	b, err := v.Book("a", all(Room{600 * block, 600}))
 	require.NoError(t, err)
 	dir := t.TempDir()
-	b.In(dir)
+	b.In(dir, Room{})
 	for i := range 599 { // and the directory
 		require.NoError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), []byte("x"), 0o600))
 	}
@@ -91,8 +91,9 @@ func TestWhatIsBookedAndWrittenCountsOnce(t *testing.T) {
 	other, err := v.Book("b", all(Room{200 * block, 200}))
 	require.NoError(t, err)
 	require.NotNil(t, other, "300 are free")
-	other.Leave(Room{})
-	b.Leave(Room{599 * block, 600})
+	other.Leave()
+	b.Keep(Room{599 * block, 600})
+	b.Leave()
 	require.Empty(t, v.under)
 }
 
@@ -112,14 +113,15 @@ func TestWhatANamespaceKeepsCountsUntilItIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, b, "that makes 675 of 900")
 	keep("more", 75)
-	b.Leave(Room{75 * block, 1})
+	b.Keep(Room{75 * block, 1})
+	b.Leave()
 	none, err := v.Book("a", all(Room{block, 1}))
 	require.NoError(t, err)
 	require.Nil(t, none)
 	b, err = v.Book("b", all(Room{150 * block, 1}))
 	require.NoError(t, err)
 	require.NotNil(t, b)
-	b.Leave(Room{})
+	b.Leave()
 
 	require.NoError(t, os.RemoveAll(dir))
 	v.free = v.size

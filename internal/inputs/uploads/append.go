@@ -108,7 +108,10 @@ func (s *Store) write(ctx context.Context, namespace string, p *part, f *os.File
 	if err != nil {
 		return err
 	}
-	defer func() { booking.Leave(output.Room{Bytes: left - (p.size - p.summed)}) }()
+	defer func() {
+		booking.Keep(output.Room{Bytes: left - (p.size - p.summed)})
+		booking.Leave()
+	}()
 	return booking.Guarded(ctx, func(ctx context.Context) error {
 		limited := io.LimitReader(output.WhileNeeded(ctx, body), left+1)
 		buffer := make([]byte, 128<<10)

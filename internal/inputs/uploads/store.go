@@ -331,7 +331,7 @@ func mib(bytes int64) int64 { return (bytes + 1<<20 - 1) >> 20 }
 func (s *Store) fits(namespace string, size int64) error {
 	booking, err := s.book(namespace, size)
 	if err == nil {
-		booking.Leave(output.Room{})
+		booking.Leave()
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func (s *Sender) TakesNodes(ctx context.Context, id schedd.Identity, several boo
 	return err
 }
 
-// Room books room for what is to be staged of a run: its sandbox, and what inputs need beside what is there already.
+// Room books room for what is to be staged of a run: its sandbox, and its inputs, of which some may be there already.
 // Its error says what the run waits for. The caller calls leave when nothing of it is staged any more.
 func (s *Sender) Room(
 	run ledger.Run,
@@ -86,21 +86,15 @@ func (s *Sender) Room(
 	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
 		return nil, s.StageError(err)
 	}
-	var left output.Left
-	booking, err := s.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
-		if left = l; l.Holds(want) {
-			return want.Plus(already), false
-		}
-		return output.Room{}, true
-	})
+	booking, left, err := s.Shares.BookAll(run.Namespace, want)
 	if err != nil {
 		return nil, s.StageError(err)
 	}
 	if booking == nil {
 		return nil, noRoom(run.Namespace, left, want)
 	}
-	booking.In(run.TempDir)
-	return func() { booking.Leave(output.Room{}) }, nil
+	booking.In(run.TempDir, already)
+	return booking.Leave, nil
 }
 
 // noRoom says why nothing is staged. The free space changes all the time, so the text omits it.

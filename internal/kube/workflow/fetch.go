@@ -164,14 +164,13 @@ func (c *Controller) brought(
 	if err != nil {
 		return err
 	}
-	var kept output.Room
-	defer func() { booking.Leave(kept) }()
+	defer booking.Leave()
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
 		return noSpace(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
-	booking.In(dir)
+	booking.In(dir, output.Room{})
 	arrived := false
 	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) (err error) {
 		if arrived {
@@ -192,7 +191,7 @@ func (c *Controller) brought(
 	if err := output.Sync(dir); err != nil {
 		return noSpace(err)
 	}
-	kept = output.Taken(dir)
+	booking.Keep(output.Taken(dir))
 	return noSpace(keep(filepath.Join(dir, schedd.NodesBrought(procs))))
 }
 

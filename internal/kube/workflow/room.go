@@ -57,7 +57,7 @@ func (c *Controller) transfer(
 		if err != nil {
 			return err
 		}
-		again.Leave(output.Room{})
+		again.Leave()
 	}
 	return noSpace(fmt.Errorf("fetch: %w", err))
 }

@@ -53,14 +53,13 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	var kept output.Room
-	defer func() { booking.Leave(kept) }()
+	defer booking.Leave()
 	dir, err := f.Store.Begin(fit)
 	if err != nil {
 		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))
 	}
 	defer os.RemoveAll(dir) // anything left is removed at the next start
-	booking.In(dir)
+	booking.In(dir, output.Room{})
 	var arrived, missing []int
 	err = guarded(ctx, booking, func(ctx context.Context) (err error) {
 		arrived, missing, err = f.transfer(ctx, b, fit, dir)
@@ -69,7 +68,7 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if err != nil {
 		return f.failed(ctx, b, fit, dir, volumeError(err))
 	}
-	kept = output.Taken(dir)
+	booking.Keep(output.Taken(dir))
 	if err := f.take(ctx, b, arrival{dir: dir, procs: arrived}); err != nil {
 		return false, err
 	}

@@ -67,7 +67,7 @@ func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
 		w.noSpace(),
 		"job 1.0 left 21 MiB, for which the volume has no room until other fetches are over",
 	)
-	other.Leave(output.Room{})
+	other.Leave()
 	w.fetch("one")
 	require.NoError(t, w.inTheWay)
 	require.Equal(t, ledger.OutputCounts{Completed: 1}, w.counts(run))
