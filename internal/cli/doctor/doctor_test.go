@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,17 +198,17 @@ func served(t *testing.T, resource string) schema {
 }
 
 func TestFieldsAreLookedForWhereverTheyAre(t *testing.T) {
-	for resource, kind := range kinds {
-		require.Empty(t, missingFields(kind, served(t, resource)), resource)
+	for _, kind := range kinds {
+		require.Empty(t, missingFields(kind, served(t, strings.ToLower(kind.Name())+"s")), kind.Name())
 	}
 	job, flow := served(t, v1alpha1.Resource), served(t, v1alpha1.WorkflowResource)
 	spec := job.Properties["spec"].Properties
 	delete(spec, "retries")                           // of a struct that is a part of the spec's
 	delete(spec["inputs"].Items.Properties, "jobRef") // in a list
 	require.Equal(t, []string{"spec.inputs.jobRef", "spec.retries"},
-		slices.Sorted(slices.Values(missingFields(kinds[v1alpha1.Resource], job))))
+		slices.Sorted(slices.Values(missingFields(reflect.TypeFor[v1alpha1.HTCJob](), job))))
 	delete(flow.Properties["spec"].Properties["steps"].Items.Properties["job"].Properties, "script")
-	require.Equal(t, []string{"spec.steps.job.script"}, missingFields(kinds[v1alpha1.WorkflowResource], flow))
+	require.Equal(t, []string{"spec.steps.job.script"}, missingFields(reflect.TypeFor[v1alpha1.HTCWorkflow](), flow))
 }
 
 func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -105,11 +103,9 @@ type schema struct {
 	Values     *schema           `json:"additionalProperties"` // of a map
 }
 
-// kinds are what htcd works on, by resource.
-var kinds = map[string]reflect.Type{
-	v1alpha1.Resource:         reflect.TypeFor[v1alpha1.HTCJob](),
-	v1alpha1.WorkflowResource: reflect.TypeFor[v1alpha1.HTCWorkflow](),
-	v1alpha1.PoolResource:     reflect.TypeFor[v1alpha1.HTCPool](),
+// kinds are those that htcd works on.
+var kinds = []reflect.Type{
+	reflect.TypeFor[v1alpha1.HTCJob](), reflect.TypeFor[v1alpha1.HTCPool](), reflect.TypeFor[v1alpha1.HTCWorkflow](),
 }
 
 // crd checks that the apiserver knows every field of this htcd. An older CRD would silently drop the others.
@@ -135,8 +131,7 @@ func crd(client rest.Interface) Check {
 		if err := json.Unmarshal(text, &document); err != nil {
 			return "", err
 		}
-		for _, resource := range slices.Sorted(maps.Keys(kinds)) {
-			kind := kinds[resource]
+		for _, kind := range kinds {
 			served, found := schema{}, false
 			for name, s := range document.Components.Schemas {
 				if strings.HasSuffix(name, "."+kind.Name()) {
@@ -162,14 +157,14 @@ func missingFields(kind reflect.Type, served schema) []string {
 	var missing []string
 	var compare func(path string, t reflect.Type, s schema)
 	compare = func(path string, t reflect.Type, s schema) {
-		switch kind := t.Kind(); {
-		case kind == reflect.Pointer:
+		switch is := t.Kind(); {
+		case is == reflect.Pointer:
 			compare(path, t.Elem(), s)
 			return
-		case kind == reflect.Slice && s.Items != nil:
+		case is == reflect.Slice && s.Items != nil:
 			compare(path, t.Elem(), *s.Items)
 			return
-		case kind == reflect.Map && s.Values != nil:
+		case is == reflect.Map && s.Values != nil:
 			compare(path, t.Elem(), *s.Values)
 			return
 		}
