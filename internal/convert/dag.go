@@ -317,14 +317,8 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 			steps[n] = s.Name
 		}
 	}
-	at, named := map[dagfile.Place][]*dagfile.Node{}, map[string][]*dagfile.Node{}
+	at, named := placesOf(b.d.Nodes), map[string][]*dagfile.Node{}
 	for _, n := range b.d.Nodes {
-		at[n.Place] = append(at[n.Place], n)
-		for _, script := range []*dagfile.Script{n.Pre, n.Post} {
-			if script != nil {
-				at[script.Place] = append(at[script.Place], n)
-			}
-		}
 		for _, name := range namesOf(n) {
 			named[name] = append(named[name], n)
 		}
@@ -416,6 +410,20 @@ func (b *dagBuild) attribute(setting string) Line {
 	}
 	b.labels[key] = value
 	return Line{Verdict: Taken, Words: "the workflow's annotation " + key}
+}
+
+// placesOf has the nodes of each statement that makes a node or gives it a script, by the statement's place.
+func placesOf(nodes []*dagfile.Node) map[dagfile.Place][]*dagfile.Node {
+	at := map[dagfile.Place][]*dagfile.Node{}
+	for _, n := range nodes {
+		at[n.Place] = append(at[n.Place], n)
+		for _, script := range []*dagfile.Script{n.Pre, n.Post} {
+			if script != nil {
+				at[script.Place] = append(at[script.Place], n)
+			}
+		}
+	}
+	return at
 }
 
 func (b *dagBuild) tell(s dagfile.Statement, l Line) {

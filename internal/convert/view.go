@@ -234,7 +234,7 @@ func outputsOf(v *view, value string, by *submitfile.Statement) (all []string, n
 	named = true
 	for _, file := range commas(value) {
 		file = strings.TrimPrefix(file, "./")
-		if directory, is := strings.CutSuffix(file, "/"); is { // of which HTCondor brings what is in it
+		if directory, is := strings.CutSuffix(file, "/"); is { // HTCondor brings what is in it
 			file = directory
 			v.say(by, Taken, file+"/ comes as the directory "+file, "look for its files there, or name them", "spec.outputs")
 		}
