@@ -7,8 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -89,88 +89,66 @@ func TestTheClockOfTheLeaseIsTheUptime(t *testing.T) {
 	require.LessOrEqual(t, uptime, after)
 }
 
-// shared is a Lease of which each writer must have read the latest version.
-type shared struct {
-	mu      sync.Mutex
-	record  resourcelock.LeaderElectionRecord
-	version int
-}
-
-func (s *shared) holder() (name string, version int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record.HolderIdentity, s.version
-}
-
-func (s *shared) take(holder string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.record.HolderIdentity = holder
-	s.version++
-}
-
-type lockOf struct {
+// contested is a Lease that only somebody who has read its latest version can change.
+type contested struct {
 	resourcelock.Interface
-	lease *shared
-	read  int
+	record        resourcelock.LeaderElectionRecord
+	version, read int
 }
 
-func (l *lockOf) Identity() string   { return "first" }
-func (l *lockOf) Describe() string   { return "lease" }
-func (l *lockOf) RecordEvent(string) {}
+func (c *contested) Identity() string   { return "first" }
+func (c *contested) Describe() string   { return "lease" }
+func (c *contested) RecordEvent(string) {}
 
-func (l *lockOf) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	l.lease.mu.Lock()
-	defer l.lease.mu.Unlock()
-	if l.read = l.lease.version; l.read == 0 {
+func (c *contested) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if c.read = c.version; c.read == 0 {
 		return nil, nil, apierrors.NewNotFound(schema.GroupResource{}, "lease")
 	}
-	record := l.lease.record
+	record := c.record
 	raw, err := json.Marshal(record)
 	return &record, raw, err
 }
 
-func (l *lockOf) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.Update(ctx, record)
+func (c *contested) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return c.Update(ctx, record)
 }
 
-func (l *lockOf) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
-	l.lease.mu.Lock()
-	defer l.lease.mu.Unlock()
-	if l.read != l.lease.version {
+func (c *contested) Update(_ context.Context, record resourcelock.LeaderElectionRecord) error {
+	if c.read != c.version {
 		return errors.New("it has changed")
 	}
-	l.lease.version++
-	l.lease.record, l.read = record, l.lease.version
+	c.version++
+	c.record, c.read = record, c.version
 	return nil
 }
 
 // The election of a process that was asleep still believes that it leads when it is told to stop.
 func TestALeaseThatOthersHaveTakenIsNotReleased(t *testing.T) {
 	for others, want := range map[string]string{"": "", "second": "second"} {
-		lease := &shared{}
-		holding, release := context.WithCancel(t.Context())
-		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock:          &renewals{clock: sinceBoot, Interface: &lockOf{lease: lease}},
-			LeaseDuration: 3 * time.Hour, RenewDeadline: 2 * time.Hour, RetryPeriod: time.Hour,
-			ReleaseOnCancel: true,
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
-			},
+		synctest.Test(t, func(t *testing.T) {
+			lease := &contested{}
+			at := newLeaseTimes()
+			elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+				Lock:          &renewals{clock: sinceBoot, Interface: lease},
+				LeaseDuration: at.duration, RenewDeadline: at.renewDeadline, RetryPeriod: retryPeriod,
+				ReleaseOnCancel: true,
+				Callbacks: leaderelection.LeaderCallbacks{
+					OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+				},
+			})
+			require.NoError(t, err)
+			holding, release := context.WithCancel(t.Context())
+			go elector.Run(holding)
+			synctest.Wait() // until it has taken the Lease, and waits to renew it
+			require.Equal(t, "first", lease.record.HolderIdentity)
+			if others != "" {
+				lease.record.HolderIdentity = others
+				lease.version++
+			}
+			require.True(t, elector.IsLeader(), "for all that it knows")
+			release()
+			synctest.Wait()
+			require.Equal(t, want, lease.record.HolderIdentity)
 		})
-		require.NoError(t, err)
-		ended := make(chan struct{})
-		go func() { elector.Run(holding); close(ended) }()
-		for version := 0; version < 2; _, version = lease.holder() { // taken, and renewed once
-			time.Sleep(time.Millisecond)
-		}
-		if others != "" {
-			lease.take(others)
-		}
-		require.True(t, elector.IsLeader(), "for all that it knows")
-		release()
-		<-ended
-		holder, _ := lease.holder()
-		require.Equal(t, want, holder)
 	}
 }

@@ -12,8 +12,8 @@ const dockerHub = "docker.io"
 
 var dockerHubNames = []string{"docker.io", "index.docker.io", "registry-1.docker.io"}
 
-// login returns a .dockerconfigjson with nothing of another than the logins for one registry, of which some may be for
-// single repositories; false: there is none.
+// login returns a .dockerconfigjson with the logins for one registry alone, perhaps for single repositories in it, and
+// reports whether there are any.
 func login(config []byte, registry string) ([]byte, bool) {
 	var all struct {
 		Auths map[string]json.RawMessage `json:"auths"`
