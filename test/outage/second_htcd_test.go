@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,15 +110,8 @@ func (a *another) ready() int {
 // kill kills it without notice. It may have replaced itself, and does not die with the program that runs it in the lab
 // then: the death signal is a thread's, and execve(2) was called by another one.
 func (a *another) kill() {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", a.cmd.Process.Pid))
-	require.NoError(a.o.T, err)
-	for _, file := range threads {
-		children, _ := os.ReadFile(file) // a thread may end
-		for child := range strings.FieldsSeq(string(children)) {
-			pid, err := strconv.Atoi(child)
-			require.NoError(a.o.T, err)
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+	for _, child := range trial.Children(a.cmd.Process.Pid) {
+		_ = syscall.Kill(child, syscall.SIGKILL)
 	}
 	_ = a.cmd.Process.Signal(syscall.SIGKILL)
 	<-a.gone

@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // A container that apptainer is setting up loses the signal by which HTCondor asks a job to end, and HTCondor would
@@ -77,14 +77,8 @@ func TestAJobThatIsToldToEndWhileApptainerIsSlowEnds(t *testing.T) {
 
 // below lists the processes that a process has started, and those that they have.
 func below(pid int) (all []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	for _, list := range lists {
-		text, _ := os.ReadFile(list) // none: it has ended
-		for _, field := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				all = append(append(all, child), below(child)...)
-			}
-		}
+	for _, child := range trial.Children(pid) {
+		all = append(append(all, child), below(child)...)
 	}
 	return all
 }

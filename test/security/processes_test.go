@@ -1,9 +1,9 @@
 package security
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +38,7 @@ func watchProcesses(b *trial.Bench) *sampler {
 	go func() {
 		defer close(s.ended)
 		for tick := time.NewTicker(pause); ; {
-			s.look(strconv.Itoa(id.Init))
+			s.look(id.Init)
 			select {
 			case <-s.end:
 				return
@@ -51,9 +51,9 @@ func watchProcesses(b *trial.Bench) *sampler {
 }
 
 // look records what the descendants of a process reveal.
-func (s *sampler) look(pid string) {
-	arguments, err := os.ReadFile("/proc/" + pid + "/cmdline")
-	environment, err2 := os.ReadFile("/proc/" + pid + "/environ")
+func (s *sampler) look(pid int) {
+	arguments, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	environment, err2 := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err == nil && err2 == nil && len(arguments) > 0 {
 		program, _, _ := strings.Cut(string(arguments), "\x00")
 		s.mu.Lock()
@@ -61,12 +61,8 @@ func (s *sampler) look(pid string) {
 		s.programs[filepath.Base(program)] = true
 		s.mu.Unlock()
 	}
-	lists, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
-	for _, list := range lists {
-		children, _ := os.ReadFile(list) // none: it has ended
-		for _, child := range strings.Fields(string(children)) {
-			s.look(child)
-		}
+	for _, child := range trial.Children(pid) {
+		s.look(child)
 	}
 }
 
