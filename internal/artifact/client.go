@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"context"
 	"maps"
 	"net"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
 const (
@@ -50,12 +48,11 @@ func (c client) repository(ref registry.Reference, dockerConfigs [][]byte) (*rem
 	asker := &auth.Client{Client: c.client, Cache: auth.NewSingleContextCache()}
 	asker.SetUserAgent("htcd")
 	for _, config := range dockerConfigs {
-		store, err := credentials.NewMemoryStoreFromDockerConfig(config)
+		given, err := loginFor(config, ref)
 		if err != nil { // its text may hold part of a password
 			return nil, unusable(ReasonForbidden, "the credentials for the registry are no .dockerconfigjson")
 		}
-		given, err := credentials.Credential(store)(context.Background(), ref.Host())
-		if err == nil && given != auth.EmptyCredential {
+		if given != auth.EmptyCredential {
 			asker.Credential = auth.StaticCredential(ref.Host(), given)
 			break
 		}
