@@ -61,6 +61,9 @@ func (c client) repository(ref registry.Reference, dockerConfigs [][]byte) (*rem
 	return &remote.Repository{Client: asker, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
 }
 
+// asks names a registry as a namespace finds it: what it answers to one may have to do with what that one asks for.
+func asks(namespace, registry string) string { return namespace + " " + registry }
+
 // rests returns the error for which a registry is left alone at present, if it is. at says who asks which.
 func (c client) rests(at string) error {
 	c.mu.Lock()

@@ -10,10 +10,10 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 )
 
-// Delete deletes the manifest with a digest that Push has returned for a reference. A tag that names another one by now
+// Delete deletes the manifest with a digest that Push has returned for a target. A tag that names another one by now
 // stays. It is no error if the manifest is not there; otherwise that is an *Unusable, or the context's.
-func (p *Pusher) Delete(ctx context.Context, reference, digest string, dockerConfigs ...[]byte) error {
-	repository, err := p.at(reference, dockerConfigs)
+func (p *Pusher) Delete(ctx context.Context, target Target, digest string, dockerConfigs ...[]byte) error {
+	repository, err := p.at(target, dockerConfigs)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (p *Pusher) Delete(ctx context.Context, reference, digest string, dockerCon
 			return context.Cause(ctx)
 		}
 		at := repository.Reference.Registry
-		return p.noted(at, explainDelete(err, at))
+		return p.noted(asks(target.Namespace, at), explainDelete(err, at))
 	}
 	return nil
 }

@@ -54,15 +54,15 @@ func TestOnlyWhatAnOwnerHasPushedIsDeleted(t *testing.T) {
 		second := push("two", "second")
 		require.NotEqual(t, first, second, "though the files are equal")
 		reference := s.host() + "/group/model:one"
-		require.NoError(t, p.Delete(t.Context(), reference, first))
+		require.NoError(t, p.Delete(t.Context(), Target{Reference: reference}, first))
 		require.NotContains(t, s.content, "manifests/one")
 		require.NotContains(t, s.content, "manifests/"+first)
 		require.Contains(t, s.content, "manifests/two")
-		require.NoError(t, p.Delete(t.Context(), reference, first), "it is gone already")
+		require.NoError(t, p.Delete(t.Context(), Target{Reference: reference}, first), "it is gone already")
 
 		third := push("one", "third")
 		*asked = nil
-		require.NoError(t, p.Delete(t.Context(), reference, first))
+		require.NoError(t, p.Delete(t.Context(), Target{Reference: reference}, first))
 		require.Equal(t, []string{"DELETE manifests/" + first}, *asked, "the tag names another artifact")
 		require.Contains(t, s.content, "manifests/"+third)
 	}
@@ -85,12 +85,12 @@ func TestARegistryThatDoesNotDeleteIsNotAskedLong(t *testing.T) {
 		require.Equal(
 			t,
 			c.reason,
-			reasonOf(t, p.Delete(t.Context(), s.host()+"/group/model:one", "sha256:"+strings.Repeat("0", 64))),
+			reasonOf(t, p.Delete(t.Context(), Target{Reference: s.host() + "/group/model:one"}, "sha256:"+strings.Repeat("0", 64))),
 			c.status,
 		)
 	}
 	before := s.asked.Load()
-	require.Equal(t, ReasonUnreachable, reasonOf(t, p.Delete(t.Context(), s.host()+"/group/model:one", "sha256:0")))
+	require.Equal(t, ReasonUnreachable, reasonOf(t, p.Delete(t.Context(), Target{Reference: s.host() + "/group/model:one"}, "sha256:0")))
 	require.Equal(t, before, s.asked.Load(), "it is left alone for a moment")
-	require.Equal(t, ReasonForbidden, reasonOf(t, p.Delete(t.Context(), "other.example.org/m:one", "sha256:0")))
+	require.Equal(t, ReasonForbidden, reasonOf(t, p.Delete(t.Context(), Target{Reference: "other.example.org/m:one"}, "sha256:0")))
 }

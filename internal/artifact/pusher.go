@@ -48,6 +48,8 @@ const ownerAnnotation = "ch.cern.htc.owner"
 // Target is where an artifact is pushed to.
 type Target struct {
 	Reference string
+	// Namespace is who pushes. If the registry fails to answer one, it is left alone by that one only.
+	Namespace string
 	// Owner is whose it is: equal files of different owners make different artifacts, so that each can be deleted
 	// alone. Empty: nobody's.
 	Owner string
@@ -69,14 +71,14 @@ func (p *Pusher) Push(
 	last func(digest string) error,
 	dockerConfigs ...[]byte,
 ) (Pushed, error) {
-	repository, err := p.at(target.Reference, dockerConfigs)
+	repository, err := p.at(target, dockerConfigs)
 	if err != nil {
 		return Pushed{}, err
 	}
 	if err := checkUploads(files); err != nil {
 		return Pushed{}, err
 	}
-	to := &pushing{p, repository}
+	to := &pushing{p, repository, target.Namespace}
 	manifest := ocispec.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
 		ArtifactType: artifactType, Config: ocispec.DescriptorEmptyJSON,
@@ -102,16 +104,16 @@ func (p *Pusher) Push(
 	return done, to.manifest(ctx, desc, text, last)
 }
 
-// at returns the repository of a reference, unless its registry is left alone at present.
-func (p *Pusher) at(reference string, dockerConfigs [][]byte) (*remote.Repository, error) {
-	if err := p.allowed.CheckTarget(reference); err != nil {
+// at returns the repository of a target, unless its registry is left alone at present.
+func (p *Pusher) at(target Target, dockerConfigs [][]byte) (*remote.Repository, error) {
+	if err := p.allowed.CheckTarget(target.Reference); err != nil {
 		return nil, unusable(ReasonForbidden, "%v", err)
 	}
-	ref, err := parseReference(reference)
+	ref, err := parseReference(target.Reference)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rests(ref.Registry); err != nil {
+	if err := p.rests(asks(target.Namespace, ref.Registry)); err != nil {
 		return nil, err
 	}
 	return p.repository(ref, dockerConfigs)
@@ -135,7 +137,8 @@ func checkUploads(files []Upload) error {
 // pushing is a push to one repository.
 type pushing struct {
 	*Pusher
-	to *remote.Repository
+	to        *remote.Repository
+	namespace string
 }
 
 // file sends a file, unless the repository has it.
@@ -212,7 +215,7 @@ func (p *pushing) manifest(
 
 func (p *pushing) failed(err error) error {
 	at := p.to.Reference.Registry
-	return p.noted(at, explainPush(err, at))
+	return p.noted(asks(p.namespace, at), explainPush(err, at))
 }
 
 // sending is a file that is being sent. If the registry does not take more of it for a while, the request ends.

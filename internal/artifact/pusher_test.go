@@ -218,6 +218,9 @@ func TestARegistryThatTakesNothingIsNotWaitedFor(t *testing.T) {
 	_, err = p.Push(t.Context(), Target{Reference: s.host() + "/group/model:two"}, []Upload{upload("a", "text")}, yes)
 	require.Equal(t, ReasonUnreachable, reasonOf(t, err))
 	require.Equal(t, before, s.asked.Load(), "it is left alone for a moment")
+	other := Target{Reference: s.host() + "/group/model:three", Namespace: "other"}
+	_, err = p.Push(t.Context(), other, nil, yes)
+	require.Equal(t, ReasonUnsuitable, reasonOf(t, err), "it may answer another namespace")
 }
 
 func TestAPushThatIsNoLongerWantedChangesNoTag(t *testing.T) {

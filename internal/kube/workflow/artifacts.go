@@ -22,7 +22,7 @@ import (
 // Registries are where steps push to.
 type Registries interface {
 	push.Registries
-	Delete(ctx context.Context, reference, digest string, dockerConfigs ...[]byte) error
+	Delete(ctx context.Context, target artifact.Target, digest string, dockerConfigs ...[]byte) error
 }
 
 // What a workflow has pushed to registries that are ephemeral is deleted with it. Each artifact carries the workflow's
@@ -149,7 +149,8 @@ func (c *Controller) dropPage(
 			results[i] = cmp.Or(refused, as.err)
 		default:
 			group.Go(func() error {
-				results[i] = c.Registries.Delete(ctx, fill(p.Artifact, p.Place), p.Digest, as.configs...)
+				target := artifact.Target{Reference: fill(p.Artifact, p.Place), Namespace: w.Namespace}
+				results[i] = c.Registries.Delete(ctx, target, p.Digest, as.configs...)
 				return nil
 			})
 		}

@@ -34,16 +34,16 @@ func (*shelves) Push(
 	return artifact.Pushed{}, errors.New("nothing is pushed here")
 }
 
-func (s *shelves) Delete(_ context.Context, reference, digest string, _ ...[]byte) error {
+func (s *shelves) Delete(_ context.Context, target artifact.Target, digest string, _ ...[]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	for prefix, err := range s.failing {
-		if strings.HasPrefix(reference, prefix) {
+		if strings.HasPrefix(target.Reference, prefix) {
 			return err
 		}
 	}
-	s.deleted = append(s.deleted, reference+" "+digest)
+	s.deleted = append(s.deleted, target.Reference+" "+digest)
 	return nil
 }
 

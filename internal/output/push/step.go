@@ -90,7 +90,7 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 	}
 	done, err := p.Registries.Push(
 		ctx,
-		artifact.Target{Reference: item.Reference, Owner: item.Owner},
+		artifact.Target{Reference: item.Reference, Namespace: item.Run.Namespace, Owner: item.Owner},
 		files,
 		last,
 		configs...)
