@@ -2,10 +2,13 @@ package output
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // Shares divides the room of a volume among namespaces. Of what neither stays free nor is taken by other namespaces,
@@ -18,7 +21,9 @@ type Shares struct {
 	Alone   bool                 // there is one namespace, which may take everything
 	Now     func() time.Time
 
-	mu    sync.Mutex
+	measuring singleflight.Group // by namespace; it may take minutes
+
+	mu    sync.Mutex // not held meanwhile
 	under map[*Booking]bool
 	kept  map[string]measured
 }
@@ -83,7 +88,9 @@ func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)
 	}
 	want, more := choose(left)
 	if more {
+		s.mu.Unlock()
 		kept := s.keeps(namespace)
+		s.mu.Lock()
 		if left, err = s.left(namespace, (*Booking).unwritten, &kept); err != nil {
 			return nil, err
 		}
@@ -167,29 +174,38 @@ func (b *Booking) unwritten() Room {
 	return Room{max(left.Bytes, 0), max(left.Files, 0)}
 }
 
-// keeps measures what a namespace keeps.
+// keeps returns what a namespace keeps. Others book while it is measured.
 func (s *Shares) keeps(namespace string) Room {
 	if len(s.Kept) == 0 {
 		return Room{}
 	}
 	now := s.Now()
-	for name, m := range s.kept {
-		if now.Sub(m.at) >= measuredFor {
-			delete(s.kept, name)
+	if m, is := s.measured(namespace, now); is {
+		return m
+	}
+	room, _, _ := s.measuring.Do(namespace, func() (any, error) {
+		m := measured{at: now}
+		for _, dir := range s.Kept {
+			m.room = m.room.Plus(Taken(filepath.Join(dir, namespace)))
 		}
-	}
-	if m, is := s.kept[namespace]; is {
-		return m.room
-	}
-	m := measured{at: now}
-	for _, dir := range s.Kept {
-		m.room = m.room.Plus(Taken(filepath.Join(dir, namespace)))
-	}
-	if s.kept == nil {
-		s.kept = map[string]measured{}
-	}
-	s.kept[namespace] = m
-	return m.room
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.kept == nil {
+			s.kept = map[string]measured{}
+		}
+		s.kept[namespace] = m
+		return m.room, nil
+	})
+	return room.(Room)
+}
+
+// measured returns what a namespace keeps if that was measured lately, and forgets what was not.
+func (s *Shares) measured(namespace string, now time.Time) (Room, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.kept, func(_ string, m measured) bool { return now.Sub(m.at) >= measuredFor })
+	m, is := s.kept[namespace]
+	return m.room, is
 }
 
 // block is the least that a file takes.

@@ -97,6 +97,31 @@ func TestWhatIsBookedAndWrittenCountsOnce(t *testing.T) {
 	require.Empty(t, v.under)
 }
 
+func TestOthersBookWhileWhatANamespaceKeepsIsMeasured(t *testing.T) {
+	v := newVolume()
+	v.Kept = []string{t.TempDir()}
+	measuring, end := make(chan bool), make(chan bool)
+	v.Now = func() time.Time { measuring <- true; <-end; return v.clock }
+	booked := make(chan *Booking, 2)
+	book := func(namespace string, blocks int64) {
+		b, err := v.Book(namespace, all(Room{blocks * block, 1}))
+		require.NoError(t, err)
+		booked <- b
+	}
+	v.free.Bytes -= 300 * block // of others
+	go book("a", 400)
+	<-measuring
+	go book("b", 50)
+	select {
+	case b := <-booked:
+		require.Equal(t, "b", b.namespace)
+	case <-time.After(10 * time.Second):
+		t.Error("b waits for a")
+	}
+	end <- true
+	require.Equal(t, "a", (<-booked).namespace)
+}
+
 func TestWhatANamespaceKeepsCountsUntilItIsGone(t *testing.T) {
 	v := newVolume()
 	v.Kept = []string{t.TempDir(), t.TempDir()}
