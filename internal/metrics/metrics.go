@@ -160,11 +160,11 @@ func New(build Build) *Metrics {
 	}
 	m.waits = &waits{now: time.Now, m: map[string]wait{}, count: m.lookedUp(
 		"waiting_htcjobs",
-		"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd",
+		"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: another reason",
 		"reason",
 	), since: m.lookedUp(
 		"waiting_since_timestamp_seconds",
-		"when the longest wait among them began, as Unix time; after a limit, or a wait for another HTCJob (`HTCJobNotEnded`), it counts from when that is over",
+		"when the longest wait among them began, as Unix time; after a limit, or a wait for another HTCJob (`HTCJobNotEnded`, `HTCJobFailed`), it counts from when that is over",
 		"reason",
 	)}
 	m.statusWrites = m.counters(

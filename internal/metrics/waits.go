@@ -43,6 +43,28 @@ var waitReasons = []string{
 	"PoolSuspended",
 	"LimitReached",
 	"HTCJobNotEnded",
+	"HTCJobFailed",
+	"HTCJobNotFound",
+	"ConfigMapNotFound",
+	"ConfigMapForbidden",
+	"ConfigMapKeyNotFound",
+	"UploadNotFound",
+	"Fetching",
+	"OutputAwaited",
+	"SecretNotFound",
+	"SecretNotMarked",
+	"SecretKeyNotFound",
+	"SecretTooLarge",
+	"SecretForbidden",
+	"SecretOfAccount",
+	"CredentialUnusable",
+	"CredentialEnded",
+	"PoolMissing",
+	"PoolNotAllowed",
+	"PoolInvalid",
+	"Launching",
+	"LauncherHeld",
+	"LauncherNotStarted",
 	"NotAuthorised",
 	"Unreachable",
 	"Timeout",
@@ -68,7 +90,7 @@ const (
 
 // limited are the reasons of HTCJobs that a limit, an administrator or another HTCJob keeps back: no fault.
 var limited = []string{
-	"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "HTCJobNotEnded",
+	"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "HTCJobNotEnded", "HTCJobFailed",
 }
 
 // waitOf is why an HTCJob waits to be sent; empty: it does not.

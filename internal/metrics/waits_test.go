@@ -49,6 +49,8 @@ func TestWhyAnHTCJobWaits(t *testing.T) {
 		"the schedd is away":                  {waiter("Submitting", "BackendReachable", "False", "Timeout"), "Timeout"},
 		"the password is wrong":               {both, "BadPassword"},
 		"another HTCJob has not ended":        {waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobNotEnded), "HTCJobNotEnded"},
+		"another HTCJob has failed":           {waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobFailed), "HTCJobFailed"},
+		"an input is not there":               {waiter("Pending", "Submitted", "False", inputs.ReasonUploadNotFound), "UploadNotFound"},
 		"somebody wrote something of his own": {waiter("Pending", "Submitted", "False", "Whatever"), "Other"},
 		"it runs":                             {waiter("Running", "Credentials", "False", "BadPassword"), ""},
 		"it is suspended":                     {waiter("Suspended", "Submitted", "False", "Suspended"), ""},
@@ -62,6 +64,7 @@ func TestTheTimeInWhichAnHTCJobWaitsForAnotherDoesNotCount(t *testing.T) {
 	w := waits{now: func() time.Time { return time.Unix(9000, 0) }, m: map[string]wait{}}
 	w.seen("ns/j", waiter("Pending", "InputsReady", "False", ""))
 	w.seen("ns/j", waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobNotEnded))
+	w.seen("ns/j", waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobFailed))
 	require.Equal(t, time.Unix(1000, 0), w.m["ns/j"].since)
 	w.seen("ns/j", waiter("Pending", "Submitted", "False", "Waiting"))
 	require.Equal(t, time.Unix(9000, 0), w.m["ns/j"].since)
