@@ -26,6 +26,7 @@ func (l *lines) Write(text []byte) (int, error) {
 			l.rest, at = append(l.rest, '\n'), len(l.rest)+1
 		}
 		if _, err := l.to.Write(append([]byte(l.before), l.rest[:at]...)); err != nil {
+			l.rest = nil // on a full disk nothing is kept in memory for later
 			return 0, err
 		}
 		l.rest = l.rest[at:]

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -209,3 +210,17 @@ func TestLinesWithoutAnEndAreWrittenInParts(t *testing.T) {
 	l.end()
 	require.Equal(t, "3: ab\n3: c\n3: \n3: "+strings.Repeat("x", longest)+"\n3: end\n", b.String())
 }
+
+func TestLinesThatCannotBeWrittenAreNotKept(t *testing.T) {
+	l := &lines{to: full{}, before: "3: "}
+	for range 10 {
+		_, err := l.Write([]byte(strings.Repeat("x\n", longest)))
+		require.ErrorIs(t, err, syscall.ENOSPC)
+	}
+	require.Zero(t, len(l.rest))
+}
+
+// full is a file on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
