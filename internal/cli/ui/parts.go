@@ -33,6 +33,8 @@ type told struct {
 // goodWhenFalse are the types whose True is bad news.
 var goodWhenFalse = []string{
 	v1alpha1.ConditionFailed,
+	v1alpha1.ConditionFailureTarget,
+	v1alpha1.ConditionRepeatExhausted,
 	v1alpha1.ConditionHeld,
 	v1alpha1.ConditionStalled,
 	v1alpha1.ConditionRerunRefused,

@@ -259,6 +259,20 @@ func TestOnlyTheFirstAttemptBeginsWithTheHTCJob(t *testing.T) {
 	require.Equal(t, []string{"being sent for 151m"}, lines())
 }
 
+func TestWhatHasGoneWrongIsToldAsBadNews(t *testing.T) {
+	for _, kind := range []string{
+		v1alpha1.ConditionFailed, v1alpha1.ConditionFailureTarget, v1alpha1.ConditionRepeatExhausted,
+	} {
+		all := tell([]metav1.Condition{
+			{Type: v1alpha1.ConditionSuccessCriteria, Status: metav1.ConditionTrue},
+			{Type: kind, Status: metav1.ConditionTrue},
+		})
+		require.Equal(t, kind, all[0].Type)
+		require.True(t, all[0].Bad)
+		require.False(t, all[1].Bad)
+	}
+}
+
 func TestAnEventIsCountedAsOftenAsItCame(t *testing.T) {
 	at := metav1.NewMicroTime(time.Unix(1_000_000, 0))
 	all := happened([]corev1.Event{
