@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -166,22 +165,15 @@ func (w *workload) fits(job *v1alpha1.HTCJob) bool {
 	return true
 }
 
-// requests returns what each job takes of a quota: at least a core, and of memory and GPUs what its spec asks for. A
-// queue needs quota of all that is requested.
+// requests returns what each job takes of a quota. A queue needs quota of all that is requested.
 func requests(job *v1alpha1.HTCJob) corev1.ResourceList {
-	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-	r := job.Spec.Resources
-	if r == nil {
-		return list
-	}
-	if r.CPUs != nil {
-		list[corev1.ResourceCPU] = *resource.NewQuantity(max(1, r.CPUs.Value()), resource.DecimalSI)
-	}
+	r := lifecycle.Takes(job.Spec.Resources, job.Spec.Nodes)
+	list := corev1.ResourceList{corev1.ResourceCPU: *r.CPUs}
 	if r.Memory != nil {
 		list[corev1.ResourceMemory] = *r.Memory
 	}
 	if r.GPUs != nil && !r.GPUs.IsZero() {
-		list[gpus] = *resource.NewQuantity(r.GPUs.Value(), resource.DecimalSI)
+		list[gpus] = *r.GPUs
 	}
 	return list
 }

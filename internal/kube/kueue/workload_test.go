@@ -47,17 +47,26 @@ func TestRequests(t *testing.T) {
 	quantity := func(q string) *resource.Quantity { return new(resource.MustParse(q)) }
 	for what, c := range map[string]struct {
 		resources *v1alpha1.Resources
+		nodes     *int32
 		want      corev1.ResourceList
 	}{
-		"a core":              {nil, corev1.ResourceList{"cpu": *quantity("1")}},
-		"whole cores":         {&v1alpha1.Resources{CPUs: quantity("1500m")}, corev1.ResourceList{"cpu": *quantity("2")}},
-		"what the spec has":   {&v1alpha1.Resources{Memory: quantity("2Gi"), GPUs: quantity("1")}, corev1.ResourceList{"cpu": *quantity("1"), "memory": *quantity("2Gi"), gpus: *quantity("1")}},
-		"no GPUs are none":    {&v1alpha1.Resources{GPUs: quantity("0")}, corev1.ResourceList{"cpu": *quantity("1")}},
-		"disk does not count": {&v1alpha1.Resources{Disk: quantity("1Gi")}, corev1.ResourceList{"cpu": *quantity("1")}},
-		"no less than a core": {&v1alpha1.Resources{CPUs: quantity("100m")}, corev1.ResourceList{"cpu": *quantity("1")}},
+		"a core":              {nil, nil, corev1.ResourceList{"cpu": *quantity("1")}},
+		"whole cores":         {&v1alpha1.Resources{CPUs: quantity("1500m")}, nil, corev1.ResourceList{"cpu": *quantity("2")}},
+		"what the spec has":   {&v1alpha1.Resources{Memory: quantity("2Gi"), GPUs: quantity("1")}, nil, corev1.ResourceList{"cpu": *quantity("1"), "memory": *quantity("2Gi"), gpus: *quantity("1")}},
+		"no GPUs are none":    {&v1alpha1.Resources{GPUs: quantity("0")}, nil, corev1.ResourceList{"cpu": *quantity("1")}},
+		"disk does not count": {&v1alpha1.Resources{Disk: quantity("1Gi")}, nil, corev1.ResourceList{"cpu": *quantity("1")}},
+		"no less than a core": {&v1alpha1.Resources{CPUs: quantity("100m")}, nil, corev1.ResourceList{"cpu": *quantity("1")}},
+		"all nodes together": {
+			&v1alpha1.Resources{CPUs: quantity("1500m"), Memory: quantity("2Gi"), GPUs: quantity("2")},
+			new(int32(4)),
+			corev1.ResourceList{"cpu": *quantity("8"), "memory": *quantity("8Gi"), gpus: *quantity("8")},
+		},
+		"a core of each node": {nil, new(int32(3)), corev1.ResourceList{"cpu": *quantity("3")}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			is := requests(&v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Resources: c.resources}})
+			job := &v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Resources: c.resources}}
+			job.Spec.Nodes = c.nodes
+			is := requests(job)
 			require.Len(t, is, len(c.want))
 			for name, want := range c.want {
 				got := is[name]

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -13,6 +15,31 @@ type Quota struct {
 	Stops           bool // and what has been sent is removed
 	Most            int  // jobs that may be in HTCondor at a time; 0: any number
 	Reason, Message string
+}
+
+// Takes returns what a job takes of a quota outside of htcd, of all its nodes together: at least a core of each, and of
+// memory and GPUs what is asked for.
+func Takes(asked *v1alpha1.Resources, nodes *int32) *v1alpha1.Resources {
+	n, one := int64(1), &v1alpha1.Resources{}
+	if nodes != nil {
+		n = int64(*nodes)
+	}
+	if asked != nil {
+		one = asked
+	}
+	cores := int64(1)
+	if one.CPUs != nil {
+		cores = max(1, one.CPUs.Value())
+	}
+	all := &v1alpha1.Resources{CPUs: resource.NewQuantity(n*cores, resource.DecimalSI)}
+	if one.Memory != nil {
+		all.Memory = new(one.Memory.DeepCopy())
+		all.Memory.Mul(n)
+	}
+	if one.GPUs != nil {
+		all.GPUs = resource.NewQuantity(n*one.GPUs.Value(), resource.DecimalSI)
+	}
+	return all
 }
 
 // ReasonQuotaAwaited is the reason while an HTCJob waits for quota, or has lost it.

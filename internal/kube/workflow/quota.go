@@ -26,30 +26,29 @@ func (s Situation) unadmitted() bool {
 	return !s.Workflow.Spec.Suspend && s.Quota != nil && s.Quota.Waits
 }
 
-// together returns what a quota knows of a workflow: each of its jobs asks for as much as any step does.
+// together returns what a quota knows of a workflow: each of its jobs asks for as much as any step's does.
 func (s Situation) together() *v1alpha1.HTCJob {
 	w := s.Workflow
 	job := asJob(w)
 	job.Spec.Suspend, job.Spec.Resources = w.Spec.Suspend, &v1alpha1.Resources{}
-	add := func(asked *v1alpha1.Resources) {
-		if most := job.Spec.Resources; asked != nil {
-			most.CPUs, most.Memory, most.GPUs = larger(
-				most.CPUs,
-				asked.CPUs,
-			), larger(
-				most.Memory,
-				asked.Memory,
-			), larger(
-				most.GPUs,
-				asked.GPUs,
-			)
-		}
+	add := func(step v1alpha1.StepJob) {
+		most, asked := job.Spec.Resources, lifecycle.Takes(step.Resources, step.Nodes)
+		most.CPUs, most.Memory, most.GPUs = larger(
+			most.CPUs,
+			asked.CPUs,
+		), larger(
+			most.Memory,
+			asked.Memory,
+		), larger(
+			most.GPUs,
+			asked.GPUs,
+		)
 	}
 	for _, step := range w.Spec.Steps {
-		add(step.Job.Resources)
+		add(step.Job)
 	}
 	if w.Spec.Finally != nil {
-		add(w.Spec.Finally.Job.Resources)
+		add(w.Spec.Finally.Job)
 	}
 	return job
 }

@@ -49,6 +49,12 @@ func TestAQuotaIsAskedForTheWidestLevel(t *testing.T) {
 		}
 	}).together().Spec.Resources
 	require.Equal(t, []string{"4", "3Gi"}, []string{asks.CPUs.String(), asks.Memory.String()})
+	asks = newSituation(t, func(w *v1alpha1.HTCWorkflow) {
+		w.Spec.Steps[0].Job.Nodes = new(int32(4))
+		w.Spec.Steps[0].Job.Resources = &v1alpha1.Resources{Memory: new(resource.MustParse("1Gi"))}
+		w.Spec.Finally.Job.Resources = &v1alpha1.Resources{CPUs: new(resource.MustParse("2"))}
+	}).together().Spec.Resources
+	require.Equal(t, []string{"4", "4Gi"}, []string{asks.CPUs.String(), asks.Memory.String()}, "on all nodes together")
 }
 
 func TestAQuotaIsGivenBackAsNodesEnd(t *testing.T) {
