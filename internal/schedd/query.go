@@ -130,6 +130,7 @@ var fields = map[string]func(*condor.Job, classad.Value){
 	"ResidentSetSize":       func(j *condor.Job, v classad.Value) { j.ResidentSetSize = size(v) },
 	"DiskUsage":             func(j *condor.Job, v classad.Value) { j.DiskUsage = size(v) },
 	"RequestCpus":           func(j *condor.Job, v classad.Value) { j.RequestCpus = size(v) },
+	"MaxHosts":              func(j *condor.Job, v classad.Value) { j.MaxHosts = size(v) },
 	"RequestMemory":         func(j *condor.Job, v classad.Value) { j.RequestMemory = size(v) },
 	"RequestDisk":           func(j *condor.Job, v classad.Value) { j.RequestDisk = size(v) },
 	"MemoryProvisioned":     func(j *condor.Job, v classad.Value) { j.MemoryProvisioned = size(v) },

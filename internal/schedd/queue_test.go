@@ -233,6 +233,7 @@ ResidentSetSize = 125000
 MemoryUsage = ((ResidentSetSize + 1023) / 1024)
 DiskUsage = 30000
 RequestCpus = 2
+MaxHosts = 1
 RequestMemory = 200
 RequestDisk = DiskUsage
 MemoryProvisioned = 256
@@ -254,6 +255,7 @@ MemoryProvisioned = 256
 		"until now, if it runs":                      {func(j *condor.Job) { j.Status, j.CompletionDate = condor.Running, 0 }, func(u *usage.Use) { u.Wall = 1000 }},
 		"memory that the starter has measured":       {func(j *condor.Job) { j.MemoryUsage = 99 }, func(u *usage.Use) { u.Memory = 99 }},
 		"a request for memory that is an expression": {func(j *condor.Job) { j.RequestMemory = 0 }, func(u *usage.Use) { u.AskedMemory = 256 }},
+		"the cores of all nodes":                     {func(j *condor.Job) { j.MaxHosts = 4 }, func(u *usage.Use) { u.AskedCPUs = 8 }},
 		"a completed one that was removed": {func(j *condor.Job) {
 			j.Status, j.LastStatus, j.EnteredCurrentStatus = condor.Removed, condor.Completed, 1500
 		}, func(*usage.Use) {}},

@@ -149,7 +149,8 @@ type Job struct {
 	MemoryUsage, ResidentSetSize int64   // MiB, 0 if the former is an expression of the latter; KiB
 	DiskUsage                    int64   // KiB
 
-	RequestCpus, RequestMemory, RequestDisk int64 // MiB and KiB; 0 if they are expressions
+	RequestCpus, RequestMemory, RequestDisk int64 // MiB and KiB, on each node; 0 if they are expressions
+	MaxHosts                                int64 // how many nodes it has
 	MemoryProvisioned                       int64 // MiB, what the slot has
 
 	Factory *Factory // it is none, but what makes the jobs of its cluster: it has no Proc and no Status

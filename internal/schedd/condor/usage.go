@@ -33,10 +33,13 @@ func (j Job) Use(now time.Time) usage.Use {
 		// A request that is an expression has become a number in the slot; that of disk is then HTCondor's own, and is
 		// nobody's wish.
 		AskedCPUs: bounded(
-			j.RequestCpus,
+			bounded(j.RequestCpus) * min(max(j.MaxHosts, 1), mostNodes),
 		), AskedMemory: bounded(cmp.Or(j.RequestMemory, j.MemoryProvisioned)), AskedDisk: bounded(j.RequestDisk),
 	}
 }
+
+// mostNodes is more than any job has.
+const mostNodes = 1 << 16
 
 // bounded makes a number fit for a Use, whatever an ad says.
 func bounded(n int64) int64 { return min(max(n, 0), usage.Most) }
