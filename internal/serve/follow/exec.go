@@ -173,6 +173,26 @@ func gone(ctx context.Context, err error) error {
 	return errors.New("the connection to the job has ended: the job has ended, was removed, or its node has gone")
 }
 
+// opened returns what open returns, and io.EOF if the connection ends before that: open never returns if the library
+// asks for a channel just when it has closed all others.
+func opened[T any](open func() (T, error), lost <-chan struct{}) (T, error) {
+	type answer struct {
+		channel T
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		channel, err := open()
+		answers <- answer{channel, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.channel, a.err
+	case <-lost:
+		return *new(T), io.EOF
+	}
+}
+
 // forward returns what connects the user with a port, by a link that his other connections to the job share.
 func (s *Shells) forward(
 	f *following,
@@ -185,7 +205,7 @@ func (s *Shells) forward(
 			return apierrors.NewTooManyRequests("too many connections to jobs' ports at once: try again later", 10)
 		}
 		defer s.forwarded.give(f.requester(), 1)
-		client, err := s.links.take(ctx, key, func(ctx context.Context, connected func(*ssh.Client) error) error {
+		at, err := s.links.take(ctx, key, func(ctx context.Context, connected func(*ssh.Client) error) error {
 			if !s.places.take(f.requester(), 1) {
 				return apierrors.NewTooManyRequests("too many commands run in jobs at once: try again later", 10)
 			}
@@ -196,14 +216,19 @@ func (s *Shells) forward(
 		if err != nil {
 			return err
 		}
-		defer s.links.release(key, client)
-		return forward(ctx, client, c.Port, streams)
+		defer s.links.give(at)
+		return forward(ctx, at, c.Port, streams)
 	}
 }
 
 // runIn runs a command until it ends or the user has gone.
 func runIn(ctx context.Context, client *ssh.Client, c aggregate.Command, streams aggregate.Streams) error {
-	session, err := client.NewSession()
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		_ = client.Wait() // it says nothing that the session does not
+	}()
+	session, err := opened(client.NewSession, lost)
 	if err != nil && !errors.As(err, new(*ssh.OpenChannelError)) {
 		err = io.EOF // the library has various words for a connection that has ended
 	}

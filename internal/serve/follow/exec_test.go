@@ -155,6 +155,15 @@ func TestAConnectionThatIsDroppedBeforeTheCommandBeginsIsExplained(t *testing.T)
 	}
 }
 
+func TestAChannelThatNobodyAnswersIsGivenUpWhenTheConnectionHasEnded(t *testing.T) {
+	lost := make(chan struct{})
+	close(lost)
+	never := make(chan error)
+	_, err := opened(func() (int, error) { return 0, <-never }, lost)
+	require.ErrorIs(t, err, io.EOF)
+	close(never)
+}
+
 func TestANodeThatHasJustGoneIsExplained(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		accepted := func(channels <-chan ssh.NewChannel) {

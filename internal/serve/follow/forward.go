@@ -40,13 +40,13 @@ type linkKey struct {
 	attempt          int
 }
 
-// link is one. ready is closed when client or err is there.
+// link is one. ready is closed when client or err is there, and ended when the client's connection has.
 type link struct {
-	ready  chan struct{}
-	client *ssh.Client
-	err    error
-	users  int
-	idle   *time.Timer // ends it
+	ready, ended chan struct{}
+	client       *ssh.Client
+	err          error
+	users        int
+	idle         *time.Timer // ends it
 }
 
 func newLinks(lingers time.Duration) *links {
@@ -61,16 +61,16 @@ func (l *links) has(key linkKey) bool {
 }
 
 // take returns the link, which open begins if there is none; open calls its argument once it is connected, and returns
-// some time after that has. The caller gives it back.
+// some time after that has. The caller gives it back unless there is an error.
 func (l *links) take(
 	ctx context.Context,
 	key linkKey,
 	open func(ctx context.Context, connected func(*ssh.Client) error) error,
-) (*ssh.Client, error) {
+) (*link, error) {
 	l.mu.Lock()
 	at := l.alive[key]
 	if at == nil {
-		at = &link{ready: make(chan struct{})}
+		at = &link{ready: make(chan struct{}), ended: make(chan struct{})}
 		l.alive[key] = at
 		// It outlives the request that it begins with. Without a user it ends, and with the job.
 		life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -89,8 +89,9 @@ func (l *links) take(
 	}
 	if at.err != nil {
 		l.give(at)
+		return nil, at.err
 	}
-	return at.client, at.err
+	return at, nil
 }
 
 func (l *links) run(
@@ -107,6 +108,7 @@ func (l *links) run(
 		at.client = client
 		close(at.ready)
 		_ = client.Wait() // however it ended, what is forwarded notices
+		close(at.ended)
 		return nil
 	})
 	l.mu.Lock()
@@ -122,16 +124,6 @@ func (l *links) run(
 	}
 }
 
-// release gives the link of a key back.
-func (l *links) release(key linkKey, client *ssh.Client) {
-	l.mu.Lock()
-	at := l.alive[key]
-	l.mu.Unlock()
-	if at != nil && at.client == client { // otherwise it has ended
-		l.give(at)
-	}
-}
-
 func (l *links) give(at *link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +133,9 @@ func (l *links) give(at *link) {
 }
 
 // forward connects a user with a port on the node of a job, at its loopback address, until either side closes.
-func forward(ctx context.Context, client *ssh.Client, port int, streams aggregate.Streams) error {
-	conn, err := client.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+func forward(ctx context.Context, at *link, port int, streams aggregate.Streams) error {
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	conn, err := opened(func() (net.Conn, error) { return at.client.DialContext(ctx, "tcp", address) }, at.ended)
 	if refused, is := errors.AsType[*ssh.OpenChannelError](err); is {
 		if refused.Reason == ssh.Prohibited {
 			return apierrors.NewServiceUnavailable(
@@ -157,7 +150,7 @@ func forward(ctx context.Context, client *ssh.Client, port int, streams aggregat
 		)
 	}
 	if err != nil {
-		return err
+		return gone(ctx, err)
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })

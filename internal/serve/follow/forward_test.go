@@ -49,21 +49,21 @@ func echo22(t *testing.T) *ssh.Client {
 }
 
 func TestAPortOfAJobIsConnectedUntilEitherSideCloses(t *testing.T) {
-	client := echo22(t)
+	at := &link{client: echo22(t)}
 	var said strings.Builder
 	require.NoError(
 		t,
-		forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("hello"), Stdout: &said}),
+		forward(t.Context(), at, 80, aggregate.Streams{Stdin: strings.NewReader("hello"), Stdout: &said}),
 	)
 	require.Equal(t, "hello", said.String())
 	none := aggregate.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard}
-	require.ErrorContains(t, forward(t.Context(), client, 81, none), "nothing listens on port 81")
-	require.ErrorContains(t, forward(t.Context(), client, 2000, none), "forwards no ports")
+	require.ErrorContains(t, forward(t.Context(), at, 81, none), "nothing listens on port 81")
+	require.ErrorContains(t, forward(t.Context(), at, 2000, none), "forwards no ports")
 	ctx, leave := context.WithCancel(t.Context())
 	typed, typing := io.Pipe()
 	defer typing.Close()
 	ended := make(chan error)
-	go func() { ended <- forward(ctx, client, 80, aggregate.Streams{Stdin: typed, Stdout: io.Discard}) }()
+	go func() { ended <- forward(ctx, at, 80, aggregate.Streams{Stdin: typed, Stdout: io.Discard}) }()
 	leave()
 	<-ended
 }
@@ -80,25 +80,27 @@ func TestAUsersConnectionsToAJobShareALink(t *testing.T) {
 	}
 	key := linkKey{"anna", "u", "5.0", 1}
 	require.False(t, l.has(key))
+	var at *link
 	for range 3 {
 		got, err := l.take(t.Context(), key, open)
 		require.NoError(t, err)
-		require.Same(t, client, got)
+		require.Same(t, client, got.client)
+		at = got
 	}
 	require.EqualValues(t, 1, opened.Load())
 	require.True(t, l.has(key))
 	for range 2 {
-		l.release(key, client)
+		l.give(at)
 	}
 	var said strings.Builder
 	require.NoError(
 		t,
-		forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("still"), Stdout: &said}),
+		forward(t.Context(), at, 80, aggregate.Streams{Stdin: strings.NewReader("still"), Stdout: &said}),
 	)
-	l.release(key, client)
+	l.give(at)
 	<-closed // nobody uses it
 	require.Eventually(t, func() bool { return !l.has(key) }, 10*time.Second, time.Millisecond)
-	l.release(key, client) // of one that has ended
+	l.give(at) // of one that has ended
 }
 
 func TestALinkThatCannotBeginIsExplainedToAllWhoWait(t *testing.T) {
