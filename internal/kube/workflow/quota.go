@@ -33,16 +33,9 @@ func (s Situation) together() *v1alpha1.HTCJob {
 	job.Spec.Suspend, job.Spec.Resources = w.Spec.Suspend, &v1alpha1.Resources{}
 	add := func(step v1alpha1.StepJob) {
 		most, asked := job.Spec.Resources, lifecycle.Takes(step.Resources, step.Nodes)
-		most.CPUs, most.Memory, most.GPUs = larger(
-			most.CPUs,
-			asked.CPUs,
-		), larger(
-			most.Memory,
-			asked.Memory,
-		), larger(
-			most.GPUs,
-			asked.GPUs,
-		)
+		most.CPUs = larger(most.CPUs, asked.CPUs)
+		most.Memory = larger(most.Memory, asked.Memory)
+		most.GPUs = larger(most.GPUs, asked.GPUs)
 	}
 	for _, step := range w.Spec.Steps {
 		add(step.Job)

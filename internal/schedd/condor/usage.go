@@ -26,15 +26,15 @@ func (j Job) Use(now time.Time) usage.Use {
 		memory = (j.ResidentSetSize + 1023) / 1024
 	}
 	return usage.Use{
-		CPU: bounded(
-			int64(math.Min(math.Max(0, (j.UserCPU+j.SysCPU)*1000), usage.Most)),
-		), Wall: bounded(until - cmp.Or(j.JobCurrentStartDate, j.JobStartDate)),
-		Memory: bounded(memory), Disk: bounded(j.DiskUsage),
+		CPU:    bounded(int64(math.Min(math.Max(0, (j.UserCPU+j.SysCPU)*1000), usage.Most))),
+		Wall:   bounded(until - cmp.Or(j.JobCurrentStartDate, j.JobStartDate)),
+		Memory: bounded(memory),
+		Disk:   bounded(j.DiskUsage),
 		// A request that is an expression has become a number in the slot; that of disk is then HTCondor's own, and is
 		// nobody's wish.
-		AskedCPUs: bounded(
-			bounded(j.RequestCpus) * min(max(j.MaxHosts, 1), mostNodes),
-		), AskedMemory: bounded(cmp.Or(j.RequestMemory, j.MemoryProvisioned)), AskedDisk: bounded(j.RequestDisk),
+		AskedCPUs:   bounded(bounded(j.RequestCpus) * min(max(j.MaxHosts, 1), mostNodes)),
+		AskedMemory: bounded(cmp.Or(j.RequestMemory, j.MemoryProvisioned)),
+		AskedDisk:   bounded(j.RequestDisk),
 	}
 }
 
