@@ -197,7 +197,8 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	return err
 }
 
-// mend restores everything and starts what is stopped. Restore gives htcd back its own flags at the very end.
+// mend restores everything and starts what is stopped. Restore gives htcd back its own flags at the very end. A huge ad
+// that was to be removed while the schedd showed an empty queue has come back with its own.
 func (p *Player) mend(ctx context.Context) error {
 	p.Log("mend")
 	return errors.Join(
@@ -207,6 +208,7 @@ func (p *Player) mend(ctx context.Context) error {
 		p.ownQueue(ctx),
 		p.Lab.Part("schedd").Start(ctx),
 		p.Lab.Part("schedd2").Start(ctx),
+		p.remove(ctx),
 		p.empty(ctx),
 		p.mendFeed(ctx),
 		p.Lab.Part("htcd").Start(ctx),
