@@ -65,6 +65,26 @@ func TestItIsSentOnceThereIsQuotaAndEndsGiveItBack(t *testing.T) {
 	require.NotEqual(t, before, b.workload("fails").Metadata.Name, "a rerun waits in the queue again")
 }
 
+func TestOneOfMoreJobsThanThereIsQuotaIsSentInParts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	atOnce := func(job *v1alpha1.HTCJob) { job.Spec.Parallelism = new(int32(2)) }
+	b.Script("many", "[ $1 -gt 1 ] || sleep 1000\n", trial.Queue(5), queued, atOnce)
+	b.runs("many")
+	many := b.Until("many", "two at a time", func(job *v1alpha1.HTCJob) bool { return job.Status.Parallelism == 2 })
+	require.Equal(t, 2, b.workload("many").Spec.PodSets[0].Count)
+	b.Kubectl("patch", "htcjob", "many", "--type=merge", "-p", `{"spec": {"parallelism": 5}}`)
+	b.Script("other", "exit 0\n", queued)
+	require.Contains(t, b.waits("other").Status.Message, "it waits in Kueue's queue team")
+	require.EqualValues(t, 2, b.Get("many").Status.Parallelism, "no more than were admitted")
+	require.Len(t, b.Queued(trial.Tagged(many)), 2)
+	b.Kubectl("annotate", "htcjob", "many", v1alpha1.CancelProcsAnnotation+"=1/0-1")
+	ended := func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded == 3 && job.Status.Phase.Terminal() }
+	b.Until("many", "ended", ended)
+	b.is("many", "Finished", "Failed")
+	require.EqualValues(t, 1, b.Ended("other").Status.Succeeded)
+}
+
 func TestAnEvictedHTCJobWaitsAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -122,11 +122,11 @@ func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 			set(podsReady, metav1.ConditionFalse, "NotSent", "its jobs were removed from HTCondor")
 		}
 		status["admission"] = nil
-		if n := min(d.Ended, w.pods()); n < w.reclaimed() { // what has ended is to run again
+		if n := w.unneeded(d); n < w.reclaimed() { // what has ended is to run again
 			status["reclaimablePods"] = []reclaimable{{podSet, n}}
 		}
 	case is(admitted) && !is(evicted):
-		if n := min(d.Ended, w.pods()); n > w.reclaimed() {
+		if n := w.unneeded(d); n > w.reclaimed() {
 			status["reclaimablePods"] = []reclaimable{{podSet, n}}
 		}
 		if d.Sent && !is(podsReady) {
@@ -152,6 +152,9 @@ func (w *workload) pods() int {
 	}
 	return w.Spec.PodSets[0].Count
 }
+
+// unneeded returns how many of its pods stand for no job that is left.
+func (w *workload) unneeded(d lifecycle.Demand) int { return max(0, w.pods()-max(0, d.Left)) }
 
 func (w *workload) reclaimed() int {
 	for _, r := range w.Status.ReclaimablePods {

@@ -84,10 +84,11 @@ func TestNext(t *testing.T) {
 		set       conditions
 	}{
 		"nothing is said of one that waits":        {w: of10()},
-		"one in HTCondor is ready":                 {w: of10(given...), demand: lifecycle.Demand{Alive: true, Sent: true}, set: conditions{podsReady: "True Sent"}},
-		"what has ended is given back":             {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}, reclaimed: 4},
-		"never more than there is":                 {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 40}, reclaimed: 10},
-		"nor less than before":                     {w: of10(append(given[:2:2], of(podsReady, "Sent"), reclaims(5))...), demand: lifecycle.Demand{Alive: true, Sent: true, Ended: 4}},
+		"one in HTCondor is ready":                 {w: of10(given...), demand: lifecycle.Demand{Alive: true, Sent: true, Left: 10}, set: conditions{podsReady: "True Sent"}},
+		"what has ended is given back":             {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Left: 6}, reclaimed: 4},
+		"one of more jobs than it has pods":        {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Left: 40}},
+		"never more than there is":                 {w: of10(append(given[:2:2], of(podsReady, "Sent"))...), demand: lifecycle.Demand{Alive: true, Sent: true, Left: -3}, reclaimed: 10},
+		"nor less than before":                     {w: of10(append(given[:2:2], of(podsReady, "Sent"), reclaims(5))...), demand: lifecycle.Demand{Alive: true, Sent: true, Left: 6}},
 		"success is the end":                       {w: of10(given...), demand: lifecycle.Demand{Over: true, Succeeded: true}, set: conditions{finished: "True Succeeded"}},
 		"failure, too":                             {w: of10(given...), demand: lifecycle.Demand{Over: true}, set: conditions{finished: "True Failed"}},
 		"the end is said once":                     {w: of10(of(finished, "Failed")), demand: lifecycle.Demand{Over: true}},
@@ -95,7 +96,7 @@ func TestNext(t *testing.T) {
 		"one that was preempted waits again":       {w: of10(taken...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "True Preempted"}},
 		"one that was deactivated waits for Kueue": {w: of10(closed...), releases: true, set: conditions{quotaReserved: "False Pending", admitted: "False NoReservation", requeued: "False InactiveWorkload"}},
 		"what is to run again is no longer given back": {
-			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Ended: 2}, reclaimed: 2,
+			w: of10(append(taken[:3:3], reclaims(5))...), demand: lifecycle.Demand{Left: 8}, reclaimed: 2,
 			releases: true,
 			set:      conditions{quotaReserved: "False Pending"},
 		},

@@ -49,7 +49,10 @@ func TestVerdictOfPrebuilt(t *testing.T) {
 	require.Contains(t, is(9, "1", given...), "is for fewer jobs, or smaller ones")
 	require.Contains(t, is(10, "500m", given...), "is for fewer jobs, or smaller ones")
 	require.Contains(t, is(10, "1", append(given[:2:2], of(finished, "Succeeded"))...), "its Workload w has finished")
-	job, w := came(10, "1", given...)
+	job, w := came(4, "1", given...)
+	job.Spec.Parallelism = new(int32(6))
+	require.False(t, verdictOfPrebuilt(w, job).Waits, "four are sent at a time")
+	job, w = came(10, "1", given...)
 	w.OwnerReferences[0].UID = "another"
 	require.Contains(t, verdictOfPrebuilt(w, job).Message, "about to take over the Workload w")
 	w.OwnerReferences, w.Spec.PodSets = owners(job), nil

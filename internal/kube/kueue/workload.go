@@ -151,9 +151,14 @@ func owners(job *v1alpha1.HTCJob) []metav1.OwnerReference {
 	}
 }
 
-// fits reports whether a Workload has quota for all that an HTCJob asks for.
+// fits reports whether a Workload has quota for all that an HTCJob asks for. Of one with parallelism, no more are sent
+// at a time than it has pods.
 func (w *workload) fits(job *v1alpha1.HTCJob) bool {
-	if len(w.Spec.PodSets) == 0 || w.pods() < job.Queue() || len(w.Spec.PodSets[0].Template.Spec.Containers) == 0 {
+	needs := job.Queue()
+	if job.Spec.Parallelism != nil {
+		needs = 1
+	}
+	if len(w.Spec.PodSets) == 0 || w.pods() < needs || len(w.Spec.PodSets[0].Template.Spec.Containers) == 0 {
 		return false
 	}
 	has := w.Spec.PodSets[0].Template.Spec.Containers[0].Resources.Requests

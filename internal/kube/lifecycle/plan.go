@@ -136,11 +136,16 @@ func Plan(s Situation) Decision {
 // AtOnce is how many jobs of a factory may be in HTCondor at a time, and how many of these may wait for a slot.
 type AtOnce struct{ Open, Idle int }
 
-// Parallelism returns what a factory's jobs may be now, by spec.parallelism and the pool.
+// Parallelism returns what a factory's jobs may be now, by spec.parallelism, the quota, and the pool.
 func (s Situation) Parallelism() AtOnce {
 	now := AtOnce{s.Run.Procs, submit.IdleAtOnce}
 	if n := s.Job.Spec.Parallelism; n != nil {
 		now.Open = int(*n)
+	}
+	// A table counts as one job if nothing says how many there are at a time.
+	counted := s.Job.Spec.Parallelism != nil || s.Job.Spec.ItemsFrom == nil
+	if q := s.Quota; q != nil && q.Most > 0 && counted {
+		now.Open = min(now.Open, q.Most)
 	}
 	if s.Pool.Open > 0 {
 		now.Open = min(now.Open, s.Pool.Open)

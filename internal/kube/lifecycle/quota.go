@@ -57,19 +57,32 @@ func (s Situation) unadmitted() bool { return !s.Job.Spec.Suspend && s.Quota != 
 // Demand is what a quota outside of htcd has to know of an object.
 type Demand struct {
 	Of        string // changes with what is run: another spec, or a rerun
-	Jobs      int
-	Ended     int  // of them, for good: they need no slot any more
-	Alive     bool // some of them may be in HTCondor
-	Sent      bool // HTCondor has them
-	Over      bool // nothing is to be sent any more
-	Succeeded bool // and all has gone well
-	Told      bool // and its status says so
-	Settled   bool // and its output is where it should be
+	Jobs      int    // that may be in HTCondor at a time
+	Left      int    // of all that there are, those that have not ended for good: each may need a slot
+	Alive     bool   // some of them may be in HTCondor
+	Sent      bool   // HTCondor has them
+	Over      bool   // nothing is to be sent any more
+	Succeeded bool   // and all has gone well
+	Told      bool   // and its status says so
+	Settled   bool   // and its output is where it should be
+}
+
+// AtATime returns how many of n jobs may be in HTCondor at a time. How many a table has is known when it is read.
+func AtATime(job *v1alpha1.HTCJob, n int) int {
+	switch p := job.Spec.Parallelism; {
+	case p == nil:
+		return n
+	case job.Spec.ItemsFrom != nil:
+		return int(*p)
+	default:
+		return min(n, int(*p))
+	}
 }
 
 // Demand returns what the newest attempt needs, or the next one if that is due.
 func (s Situation) Demand() Demand {
-	d := Demand{Of: s.Job.SpecHash() + " " + s.Job.Rerun(), Jobs: s.Job.Jobs()}
+	all := s.Job.Jobs()
+	d := Demand{Of: s.Job.SpecHash() + " " + s.Job.Rerun(), Jobs: AtATime(s.Job, all), Left: all}
 	if s.Run == nil {
 		return d
 	}
@@ -87,9 +100,10 @@ func (s Situation) Demand() Demand {
 	if s.Run.SpecHash != "" {
 		d.Of = s.Run.SpecHash + " " + s.Run.Rerun
 	}
-	d.Jobs, d.Ended = s.Run.All(), s.Counts.Succeeded+s.Counts.Failed
+	all = s.Run.All()
+	d.Jobs, d.Left = AtATime(s.Job, all), all-s.Counts.Succeeded-s.Counts.Failed
 	if s.Run.Stop == crosscheck.StopSuspended {
-		d.Ended -= s.Stopped
+		d.Left += s.Stopped
 	}
 	return d
 }
@@ -102,12 +116,13 @@ func DemandElsewhere(job *v1alpha1.HTCJob) Demand {
 	if is.Active > 0 {
 		rerun = is.Rerun // what is active ends first
 	}
-	d := Demand{Of: job.SpecHash() + " " + rerun, Jobs: job.Jobs(), Alive: is.Active > 0}
+	all := job.Jobs()
+	d := Demand{Of: job.SpecHash() + " " + rerun, Jobs: AtATime(job, all), Left: all, Alive: is.Active > 0}
 	if rerun != is.Rerun {
 		return d
 	}
 	d.Sent = d.Alive && is.ClusterID > 0
-	d.Ended = int(is.Succeeded + is.Failed)
+	d.Left = all - int(is.Succeeded+is.Failed)
 	d.Over = is.Phase.Terminal()
 	d.Succeeded, d.Told = is.Phase == v1alpha1.PhaseSucceeded, d.Over
 	d.Settled = d.Over && !OwesOutput(is.Conditions)

@@ -57,6 +57,7 @@ func larger(a, b *resource.Quantity) *resource.Quantity {
 func (s Situation) demand() lifecycle.Demand {
 	w, dag := s.Workflow, s.newest()
 	d := lifecycle.Demand{Of: w.SpecHash() + " " + w.Rerun(), Jobs: s.widest()}
+	d.Left = d.Jobs
 	if s.lost() {
 		d.Over = w.Status.Phase.Terminal() && !s.dueAfterLoss()
 		d.Alive = !w.Status.Phase.Terminal()
@@ -80,7 +81,7 @@ func (s Situation) demand() lifecycle.Demand {
 	}
 	if !s.due() && dag.Run.Stop != crosscheck.StopSuspended && !s.changed() && s.Graph != nil && s.foreseen() &&
 		!repeats(w) && completions(w) == 0 {
-		d.Ended = d.Jobs - min(d.Jobs, s.remaining())
+		d.Left = s.remaining()
 	}
 	return d
 }

@@ -60,15 +60,16 @@ func TestAQuotaIsAskedForTheWidestLevel(t *testing.T) {
 func TestAQuotaIsGivenBackAsNodesEnd(t *testing.T) {
 	many := func(w *v1alpha1.HTCWorkflow) { w.Spec.Sequences.Count = new(int32(10)) }
 	s := newSituation(t, many).with(of(0, ledger.Counts{Active: 10}))
-	require.Equal(t, lifecycle.Demand{Of: s.Workflow.SpecHash() + " ", Jobs: 10, Alive: true, Sent: true}, s.demand())
+	all := lifecycle.Demand{Of: s.Workflow.SpecHash() + " ", Jobs: 10, Left: 12, Alive: true, Sent: true}
+	require.Equal(t, all, s.demand())
 	s = newSituation(t, many).with(of(0, ledger.Counts{Active: 3, Succeeded: 6, Failed: 1}))
-	require.Equal(t, 5, s.demand().Ended, "three, the step for all, and finally may still run")
+	require.Equal(t, 5, s.demand().Left, "three, the step for all, and finally may still run")
 	s.DAGs[0].Run.Stop = crosscheck.StopSuspended
-	require.Zero(t, s.demand().Ended, "all runs again")
+	require.Equal(t, 10, s.demand().Left, "all runs again")
 	s = newSituation(t, many, func(w *v1alpha1.HTCWorkflow) {
 		w.Spec.Rules = []v1alpha1.Rule{{Step: "a", Action: v1alpha1.ActionRepeat, Metric: "failure", When: "value > 0"}}
 	}).with(of(0, ledger.Counts{Active: 3, Succeeded: 6, Failed: 1}))
-	require.Zero(t, s.demand().Ended, "some may run again")
+	require.Equal(t, 10, s.demand().Left, "some may run again")
 
 	s = newSituation(t).with(of(0, ledger.Counts{Succeeded: 2}), of(1, ledger.Counts{Succeeded: 1}))
 	require.False(t, s.demand().Alive)
