@@ -77,7 +77,7 @@ func TestOneOfMoreJobsThanThereIsQuotaIsSentInParts(t *testing.T) {
 	b.Script("other", "exit 0\n", queued)
 	require.Contains(t, b.waits("other").Status.Message, "it waits in Kueue's queue team")
 	require.EqualValues(t, 2, b.Get("many").Status.Parallelism, "no more than were admitted")
-	require.Len(t, b.Queued(trial.Tagged(many)), 2)
+	require.Len(t, b.Queued(trial.Tagged(many)+" && JobUniverse != 7"), 2)
 	b.Kubectl("annotate", "htcjob", "many", v1alpha1.CancelProcsAnnotation+"=1/0-1")
 	ended := func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded == 3 && job.Status.Phase.Terminal() }
 	b.Until("many", "ended", ended)
