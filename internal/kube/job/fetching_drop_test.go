@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -107,6 +108,7 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	// Its finalizer is removed by hand, and another HTCJob takes its name, with a first attempt of its own.
 	require.NoError(t, w.store.Delete(w.job("one")))
 	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = types.UID("uid-two") }))
+	w.later(2 * recovery.AbsentTwice)
 	require.NoDirExists(t, left)
 	goOn()
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))

@@ -73,9 +73,35 @@ func (c *Controller) removeAll(
 	created time.Time,
 	runs []ledger.Run,
 ) error {
+	runs, err := c.unfetched(ctx, runs)
+	if err != nil {
+		return err
+	}
 	return c.sender.RemoveAll(ctx, targets, uid, created, runs, func(ctx context.Context, t backend.Target) error {
 		return c.sender.NoFactory(ctx, t, runs, condor.UIDConstraint(uid))
 	})
+}
+
+// unfetched returns the runs with those unconfirmed whose jobs wait in the queue until their output is fetched.
+func (c *Controller) unfetched(ctx context.Context, runs []ledger.Run) ([]ledger.Run, error) {
+	runs = slices.Clone(runs)
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		for i, run := range runs {
+			if !run.Confirmed || run.OutputDir == "" {
+				continue
+			}
+			is, err := tx.Output(run.UID, run.Attempt)
+			if err != nil {
+				return err
+			}
+			runs[i].Confirmed = is.Waiting == 0
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read whose output is to be fetched: %w", err)
+	}
+	return runs, nil
 }
 
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {

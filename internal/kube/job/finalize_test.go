@@ -190,6 +190,24 @@ func TestADeletionWaitsWhileTheScheddShowsAnotherQueue(t *testing.T) {
 	}
 }
 
+func TestADeletionAlsoWaitsForTheQueueThatHasEndedJobsWithTheirOutput(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completedUnfetched(1)
+	sent := w.schedd.Jobs()
+	require.NotEmpty(t, sent)
+	w.otherQueue(nil)
+	w.deleteNow("one")
+	w.later(5 * time.Minute)
+	require.NotNil(t, w.job("one"))
+	w.otherQueue(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
 func TestADeletionWaitsWhileTheScheddShowsAnotherQueueThoughTheLedgerIsLost(t *testing.T) {
 	w := newWorld(t)
 	was := w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock) }))

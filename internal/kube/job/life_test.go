@@ -104,6 +104,7 @@ func TestOutputThatIsStillToBeFetchedKeepsAnHTCJobForAnHour(t *testing.T) {
 			require.NotNil(t, w.job("one"))
 			if !fetches {
 				w.later(time.Hour)
+				w.later(2 * recovery.AbsentTwice)
 				require.Nil(t, w.job("one"))
 				return
 			}

@@ -64,18 +64,19 @@ func (c *Controller) removeAll(
 	})
 }
 
-// unsettled returns the runs with those unconfirmed whose nodes may still be in the queue: DAGMan's job may end before
-// they do.
+// unsettled returns the runs with those unconfirmed that may still be in the queue: DAGMan's job may end before its
+// nodes do, and waits until their output is fetched.
 func (c *Controller) unsettled(ctx context.Context, runs []ledger.Run) ([]ledger.Run, error) {
 	runs = slices.Clone(runs)
 	for i := range runs {
 		if !runs[i].Confirmed {
 			continue
 		}
-		var err error
-		if runs[i].Confirmed, err = c.isSettled(ctx, runs[i]); err != nil {
+		d, err := c.readDAG(ctx, runs[i])
+		if err != nil {
 			return nil, err
 		}
+		runs[i].Confirmed = d.settled() && !c.owesOutput(d)
 	}
 	return runs, nil
 }

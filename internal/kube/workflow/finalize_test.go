@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -69,6 +70,27 @@ func TestADeletionDoesNotTakeAnEmptyQueueForTheOldOne(t *testing.T) {
 			require.Empty(t, w.schedd.Jobs())
 		})
 	}
+}
+
+func TestADeletionAlsoWaitsForTheQueueThatHasAnEndedDAGWithItsOutput(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Complete(1, 0, 0)
+	w.schedd.Down(errors.New("no such directory"), scheddtest.Transfer)
+	w.passes(1)
+	w.schedd.Down(nil, scheddtest.Transfer)
+	sent := w.schedd.Jobs()
+	require.NotEmpty(t, sent)
+	w.otherQueue(nil)
+	w.deleteNow("flow")
+	w.later(5 * time.Minute)
+	require.NotNil(t, w.flow("flow"))
+	w.otherQueue(sent)
+	for range 4 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.flow("flow"))
+	require.Empty(t, w.schedd.Jobs())
 }
 
 // otherQueue has another process of the schedd answer a second later, with that queue; without jobs it is a new one.

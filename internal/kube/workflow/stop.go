@@ -152,20 +152,25 @@ func (c *Controller) settle(ctx context.Context, run ledger.Run, cut bool) error
 }
 
 // isSettled reports whether HTCondor has confirmed the end of a DAG and of its nodes.
-func (c *Controller) isSettled(ctx context.Context, run ledger.Run) (over bool, err error) {
+func (c *Controller) isSettled(ctx context.Context, run ledger.Run) (bool, error) {
+	d, err := c.readDAG(ctx, run)
+	return err == nil && d.settled(), err
+}
+
+// readDAG reads what the ledger knows of a DAG now.
+func (c *Controller) readDAG(ctx context.Context, run ledger.Run) (d DAG, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		now, err := tx.Run(run.UID, run.Attempt)
 		if err != nil {
 			return err
 		}
-		d, err := gatherDAG(tx, now)
-		over = d.settled()
+		d, err = gatherDAG(tx, now)
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("read how DAG %d ended: %w", run.Attempt, err)
+		return DAG{}, fmt.Errorf("read how DAG %d ended: %w", run.Attempt, err)
 	}
-	return over, nil
+	return d, nil
 }
 
 // check asks about a DAG's own job, and then about its nodes.
