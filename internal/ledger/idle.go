@@ -15,7 +15,7 @@ func (tx *Tx) RunsIdle() ([]Run, error) {
 // is none.
 func (tx *Tx) FirstIdle(r Run) (jobID string, err error) {
 	defer wrap(&err, "first idle job of run %s attempt %d", r.UID, r.Attempt)
-	text := `SELECT r.cluster || '.' || p.proc FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.proc LIMIT 1`
+	text := `SELECT p.jobId FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.proc LIMIT 1`
 	if r.Kind == Workflows {
 		text = `SELECT p.cluster || '.' || ` + nodeProc + ` FROM runs r JOIN nodes p ON p.run = r.id WHERE r.uid = ? AND r.attempt = ? AND p.status = 1 AND p.jobStatus = 1 ORDER BY p.node LIMIT 1`
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +56,22 @@ func TestRunsWithIdleJobsAreFound(t *testing.T) {
 	dag.State, dag.Factory = Submitted, 2
 	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(dag) })
 	look(map[string]string{"waits": second, "dag": "77.1"})
+}
+
+func TestTheFirstIdleJobOfAnAttemptThatSendsSomeIsNamedAsInItsCluster(t *testing.T) {
+	l, _ := openTemp(t)
+	some := testRun("some")
+	some.State, some.Sent, some.Procs, some.Jobs = Submitted, "3,7-9", 4, 10
+	mustWrite(t, l, func(tx *Tx) error {
+		err := errors.Join(tx.InsertRun(some), tx.InsertProcs(some, some.Procs))
+		if err != nil {
+			return err
+		}
+		return tx.UpdateProc(Proc{UID: some.UID, Attempt: 1, Proc: 8, Status: StatusOpen, JobStatus: jobIdle})
+	})
+	mustRead(t, l, func(tx *Tx) error {
+		jobID, err := tx.FirstIdle(some)
+		require.Equal(t, "100.2", jobID)
+		return err
+	})
 }
