@@ -133,7 +133,7 @@ func (l *Ledger) writeBatch(batch []*write) {
 	_, _ = l.writer.sql.ExecContext(ctx, `ROLLBACK`) // fails if SQLite has rolled back by itself
 	if IsUnavailable(err) {
 		l.writer.discard()
-		l.writer = nil
+		l.writer, l.space.excess = nil, 0 // the next write looks again
 	}
 	finishAll(joined, fmt.Errorf("write ledger: %w", err))
 }

@@ -185,3 +185,19 @@ func TestSpaceIsGivenBackAfterTheVolumeWasFull(t *testing.T) {
 	until(t, l, func() bool { return sizeOf(t, path) < big/2 })
 	require.NoError(t, examine(t.Context(), path))
 }
+
+func TestNothingIsToBeGivenBackWithoutAConnection(t *testing.T) {
+	l, _ := openTemp(t)
+	insert(t, l, large("gone", 50_000))
+	mustWrite(t, l, func(tx *Tx) error { return tx.DeleteRuns("gone") })
+	err := l.Write(t.Context(), func(tx *Tx) error {
+		if _, err := tx.exec(`PRAGMA query_only = 1`); err != nil {
+			return err
+		}
+		return insertRun("a")(tx)
+	})
+	require.True(t, IsUnavailable(err), err)
+	require.NoError(t, l.Close())
+	require.Nil(t, l.writer)
+	require.Nil(t, l.space.due(), "the writing goroutine would have nothing to wait for")
+}
