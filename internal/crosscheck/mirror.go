@@ -26,9 +26,10 @@ type Mirror interface {
 	Schedd
 	// Usable returns why the mirror must not be used now, nil if it may be.
 	Usable() error
-	// Held records what HTCondor has said: when the schedd's queue was set up, in Unix seconds (0: unknown), and of
-	// which jobs it said otherwise than the mirror.
-	Held(born int64, differ []string)
+	// Held records what HTCondor has said when it was asked about somebody's jobs: when the schedd's queue was set up,
+	// in Unix seconds (0: unknown), and of which jobs it said otherwise than the mirror. That counts until it is asked
+	// about the same ones again.
+	Held(whose string, born int64, differ []string)
 }
 
 // HeldEvery is how often a mirror is held against HTCondor.
@@ -149,11 +150,13 @@ func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group,
 		after, err = states(ctx, m, id, g.Runs)
 	}
 	born := c.gate.Daemon(g.Target).QueueBorn
+	// Other passes hold the jobs of other accounts, and those of the other kind, against it.
+	whose := fmt.Sprintf("%s of %s/%s", c.Kind, g.Namespace, g.Secret)
 	if err != nil { // whether it can be used is not for HTCondor to say
-		m.Held(born, nil)
+		m.Held(whose, born, nil)
 		return nil
 	}
-	m.Held(born, differing(before, said, after))
+	m.Held(whose, born, differing(before, said, after))
 	return nil
 }
 

@@ -42,7 +42,7 @@ func (l *liar) Usable() error {
 	return nil
 }
 
-func (l *liar) Held(int64, []string) {}
+func (l *liar) Held(string, int64, []string) {}
 
 // turn changes what the mirror is.
 func (l *liar) turn() {

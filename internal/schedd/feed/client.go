@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +28,8 @@ const (
 	reconnect   = time.Second
 	maxEvent    = 8 << 20 // a line of the stream
 	connectTime = 10 * time.Second
+	// doubted is for how long a contradiction counts that HTCondor was not asked about again: those jobs may have gone.
+	doubted = 10 * time.Minute
 )
 
 // Client asks a feed. Set its exported fields before its first use.
@@ -41,12 +45,18 @@ type Client struct {
 	mu      sync.Mutex // for what follows
 	heard   time.Time  // the latest event
 	state   State
-	mark    Mark   // the highest that it has had
-	older   bool   // its mark has gone back: it reads an older spool
-	born    int64  // of the schedd's queue, as HTCondor says; 0: not known
-	differs string // what HTCondor has contradicted
+	mark    Mark                     // the highest that it has had
+	older   bool                     // its mark has gone back: it reads an older spool
+	born    int64                    // of the schedd's queue, as HTCondor says; 0: not known
+	differs map[string]contradiction // by whose jobs HTCondor was asked about
 	told    bool
 	said    string // the problem that Told knows, once it was told
+}
+
+// contradiction is what HTCondor has said otherwise than the feed, and when.
+type contradiction struct {
+	jobs []string
+	at   time.Time
 }
 
 func (c *Client) client() *http.Client {
@@ -247,8 +257,11 @@ func (c *Client) Usable() error {
 		return errors.New("HTCondor has not said yet which queue the schedd has")
 	case c.born != c.mark.Born:
 		return fmt.Errorf("it shows a queue of %s, and the schedd has one of %s", date(c.mark.Born), date(c.born))
-	case c.differs != "":
-		return errors.New("HTCondor said otherwise: " + c.differs)
+	}
+	for _, whose := range slices.Sorted(maps.Keys(c.differs)) {
+		if d := c.differs[whose]; now.Sub(d.at) < doubted {
+			return errors.New("HTCondor said otherwise: " + strings.Join(d.jobs, ", "))
+		}
 	}
 	return nil
 }
@@ -262,10 +275,18 @@ func (c *Client) latest() Mark {
 	return c.mark
 }
 
-// held records what HTCondor has said: when its queue was set up, and of which jobs it said otherwise than the feed.
-func (c *Client) held(born int64, differ []string) {
+// held records what HTCondor has said: when its queue was set up, and of which jobs it said otherwise than the feed. It
+// was asked about somebody's jobs, and what it has said about the jobs of others still counts.
+func (c *Client) held(whose string, born int64, differ []string) {
 	c.mu.Lock()
-	c.born, c.differs = born, strings.Join(differ, ", ")
+	c.born = born
+	delete(c.differs, whose)
+	if len(differ) > 0 {
+		if c.differs == nil {
+			c.differs = map[string]contradiction{}
+		}
+		c.differs[whose] = contradiction{differ, c.Now()}
+	}
 	c.mu.Unlock()
 	c.tell(nil)
 }

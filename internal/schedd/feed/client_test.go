@@ -116,13 +116,24 @@ func TestAFeedIsUsedOnlyWhileItIsRight(t *testing.T) {
 	require.ErrorContains(t, l.Usable(), "does not answer")
 	l.hear(l.event())
 	require.ErrorContains(t, l.Usable(), "HTCondor has not said yet")
-	l.held(1795686446, nil)
+	l.held("jobs", 1795686446, nil)
 	require.ErrorContains(t, l.Usable(), "a queue of 2026-11-26T09:47:25Z")
-	l.held(1795686445, nil)
+	l.held("jobs", 1795686445, nil)
 	require.NoError(t, l.Usable())
-	l.held(1795686445, []string{"1.0 is Idle, and not Running"})
-	require.ErrorContains(t, l.Usable(), "1.0 is Idle")
-	l.held(1795686445, nil)
+	l.held("jobs", 1795686445, []string{"1.0 is Idle, and not Running"})
+	l.held("DAGs", 1795686445, nil)
+	require.ErrorContains(t, l.Usable(), "1.0 is Idle", "of others nothing is wrong")
+	l.held("jobs", 1795686445, nil)
+	require.NoError(t, l.Usable())
+	l.held("jobs", 1795686445, []string{"1.0 is Idle, and not Running"})
+	l.now = l.now.Add(doubted)
+	later := l.event()
+	later.Now = l.now.Unix()
+	l.hear(later)
+	require.NoError(t, l.Usable(), "those jobs have gone, and nobody asks about them any more")
+	l.now = l.now.Add(-doubted)
+	l.held("jobs", 1795686445, nil)
+	l.hear(l.event())
 
 	for change, says := range map[string]func(*Event){
 		"cannot read the schedd's files: gone": func(e *Event) { e.Problem = "gone" },
@@ -258,7 +269,7 @@ func TestAServerAnswersOnlyWhomItKnowsAndOnlyQuestions(t *testing.T) {
 
 func TestTheStreamHintsAtWhatHasChangedAndComesBack(t *testing.T) {
 	l := newLine(t)
-	l.held(1795686445, nil)
+	l.held("jobs", 1795686445, nil)
 	ctx, stop := context.WithCancel(t.Context())
 	hints := make(chan struct{}, 100)
 	ended := make(chan struct{})

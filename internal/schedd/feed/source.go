@@ -26,9 +26,9 @@ func (s Source) Daemon(context.Context, schedd.Identity) (schedd.Daemon, error) 
 }
 
 // Held implements crosscheck.Mirror.
-func (s Source) Held(born int64, differ []string) {
+func (s Source) Held(whose string, born int64, differ []string) {
 	if len(differ) > 0 {
 		s.Differs(differ)
 	}
-	s.held(born, differ)
+	s.held(whose, born, differ)
 }
