@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -72,6 +73,7 @@ type line struct {
 	*Client
 	authority *authority
 	server    *httptest.Server
+	said      bytes.Buffer // the server's log
 
 	mu       sync.Mutex
 	now      time.Time
@@ -81,7 +83,7 @@ type line struct {
 func newLine(t *testing.T) *line {
 	t.Helper()
 	l := &line{site: newSite(t, head+sent(1, 2)), authority: newAuthority(t), now: time.Unix(1000, 0)}
-	s := NewServer(l.Mirror, Clients{"htcd": {"robot": true}, "other": {"alice": true}}, zerolog.Nop())
+	s := NewServer(l.Mirror, Clients{"htcd": {"robot": true}, "other": {"alice": true}}, zerolog.New(&l.said))
 	l.server = httptest.NewUnstartedServer(s.Handler)
 	roots := x509.NewCertPool()
 	roots.AddCert(l.authority.cert)
@@ -243,8 +245,14 @@ func TestAServerAnswersOnlyWhomItKnowsAndOnlyQuestions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[\n]\n", string(text), "jobs of another account")
 
-	_, err = l.as("stranger").State(t.Context())
-	require.ErrorContains(t, err, `--allow of htcd feed does not name "stranger"`)
+	for range 3 {
+		_, err = l.as("stranger").State(t.Context())
+		require.ErrorContains(t, err, `--allow of htcd feed does not name "stranger"`)
+	}
+	_, err = l.as("another").State(t.Context())
+	require.Error(t, err)
+	require.Equal(t, 1, strings.Count(l.said.String(), `"client":"stranger"`), "it comes again every second")
+	require.Equal(t, 2, strings.Count(l.said.String(), "\n"))
 	forged := l.as("htcd")
 	forged.TLS.Certificates = []tls.Certificate{newAuthority(t).sign("htcd", false)}
 	_, err = forged.State(t.Context())

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -25,6 +27,8 @@ const (
 	writeTime  = 30 * time.Second // for a part of an answer
 	beatEvery  = 2 * time.Second
 	gatherTime = 20 * time.Millisecond // in which changes are told together
+	sayEvery   = time.Hour             // that a client is not known
+	maxSaid    = 100                   // names of clients that are not known, in this time
 
 	markHeader = "Htcd-Feed-Mark"
 )
@@ -57,6 +61,7 @@ func NewServer(m *Mirror, clients Clients, log zerolog.Logger) *http.Server {
 		log:     log,
 		answers: make(chan struct{}, maxAnswers),
 		streams: make(chan struct{}, maxStreams),
+		said:    map[string]time.Time{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statePath, s.allowed(s.answers, s.state))
@@ -81,6 +86,9 @@ type server struct {
 	log     zerolog.Logger
 
 	answers, streams chan struct{} // one element for each that is being answered
+
+	mu   sync.Mutex
+	said map[string]time.Time // when the log has said that a client is not known, by its name
 }
 
 // allowed answers the clients that are known, so many at once.
@@ -93,15 +101,7 @@ func (s *server) allowed(room chan struct{}, answer func(http.ResponseWriter, *h
 		name := r.TLS.PeerCertificates[0].Subject.CommonName
 		owners, known := s.clients[name]
 		if !known {
-			s.log.Warn().Str(
-				"client",
-				name,
-			).Str(
-				"address",
-				r.RemoteAddr,
-			).Msg(
-				"a client whose certificate is good, but that --allow does not name",
-			)
+			s.refused(name, r.RemoteAddr)
 			http.Error(
 				w,
 				fmt.Sprintf(
@@ -120,6 +120,24 @@ func (s *server) allowed(room chan struct{}, answer func(http.ResponseWriter, *h
 			http.Error(w, "htcd feed answers too many already", http.StatusTooManyRequests)
 		}
 	}
+}
+
+// refused says that a client is not known, of each name once an hour: a client asks again every second.
+func (s *server) refused(name, address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if len(s.said) >= maxSaid {
+		maps.DeleteFunc(s.said, func(_ string, at time.Time) bool { return now.Sub(at) >= sayEvery })
+	}
+	if at, was := s.said[name]; was && now.Sub(at) < sayEvery || !was && len(s.said) >= maxSaid {
+		return
+	}
+	s.said[name] = now
+	s.log.Warn().
+		Str("client", name).
+		Str("address", address).
+		Msg("a client whose certificate is good, but that --allow does not name; of this name no more for an hour")
 }
 
 func (s *server) state(w http.ResponseWriter, _ *http.Request, _ Owners) {
