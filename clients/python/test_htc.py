@@ -1,4 +1,5 @@
 import base64
+import inspect
 import io
 import json
 import pickle
@@ -140,6 +141,16 @@ class Submit(Case):
             self.assertEqual(pickle.loads(Path(directory, payload.RESULT).read_bytes()), (3, 1))
             self.assertIn("ZeroDivisionError", run("2").stderr)
 
+    def test_a_function_may_change_the_directory_and_start_processes(self):
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, "script").write_text(payload.source())
+            for name, text in payload.pack(in_a_process_elsewhere, [-3]).items():
+                Path(directory, name).write_bytes(text)
+            Path(directory, "test_htc.py").write_text(inspect.getsource(in_a_process_elsewhere))
+            said = subprocess.run([sys.executable, "script", "0"], cwd=directory, capture_output=True, text=True)
+            self.assertEqual(said.returncode, 0, said.stderr)
+            self.assertEqual(pickle.loads(Path(directory, payload.RESULT).read_bytes()), 3)
+
     def test_the_runner_says_that_the_image_has_another_python(self):
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "script").write_text(payload.source())
@@ -215,6 +226,16 @@ def divmod_of_seven(n):
     return divmod(7, n)
 
 
+def in_a_process_elsewhere(n):
+    import multiprocessing
+    import os
+    from concurrent.futures import ProcessPoolExecutor
+
+    os.chdir("/")
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
+        return processes.submit(abs, n).result()
+
+
 def secret(i):
     import random
 
@@ -243,6 +264,9 @@ class Results(Case):
             jobs.results(LIMIT)
         self.assertEqual(str(raised.exception), f"job 1 of {jobs.name} (7.1 in HTCondor): exit code 3\nno channel")
         self.assertEqual(raised.exception.exit_code, 3)
+        again = pickle.loads(pickle.dumps(raised.exception))
+        self.assertEqual((str(again), again.exit_code), (str(raised.exception), 3))
+        self.assertEqual(pickle.loads(pickle.dumps(Refused(403, "no"))).status, 403)
 
     def test_a_job_that_has_ended_counts_when_its_output_is_here(self):
         jobs = self.script(1)

@@ -30,8 +30,11 @@ class Refused(Error):
 
     def __init__(self, status: int, message: str):
         super().__init__(message)
-        self.status = status
+        self.message, self.status = message, status
         self.passing = not 400 <= status < 500 or status in (408, 409, 429)
+
+    def __reduce__(self):
+        return type(self), (self.status, self.message)
 
 
 class Cluster:

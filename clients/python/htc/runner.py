@@ -6,6 +6,7 @@ import sys
 import zlib
 
 here = os.path.dirname(os.path.abspath(__file__))
+left = os.path.join(os.getcwd(), "_htc_result.pickle")  # the function may go to another directory
 
 
 def main(number):
@@ -24,8 +25,9 @@ def main(number):
     function = pickle.loads(content["function"])
     arguments = [] if content["items"] is None else [pickle.loads(content["items"][number])]
     result = pickler.dumps(function(*arguments))
-    with open("_htc_result.pickle", "wb") as f:
+    with open(left, "wb") as f:
         f.write(result)
 
 
-main(int(sys.argv[1]))
+if __name__ == "__main__":  # processes of multiprocessing import this file, too
+    main(int(sys.argv[1]))
