@@ -334,6 +334,14 @@ class Results(Case):
         self.cluster.end(1, returned(2))
         self.assertEqual(htc.attach(name).results(LIMIT), [1, 2])
 
+    def test_attach_finds_also_the_jobs_that_were_removed(self):
+        name = self.script(3).name
+        self.cluster.change(phase="Suspended", active=0, succeeded=1, failed=0)
+        self.assertEqual(len(htc.attach(name)), 3)
+        self.cluster.job["spec"].update(items=[], itemsFrom={"configMapKeyRef": {}})
+        self.cluster.change(jobid=["7.0", "7.1-99"])
+        self.assertEqual(len(htc.attach(name)), 100)
+
     def test_files_are_copied_and_none_outside_of_the_directory(self):
         jobs = self.script(1)
         self.cluster.end(0, {"plots/a.png": b"png", "_condor_stdout": b"said"})

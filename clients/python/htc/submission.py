@@ -104,12 +104,22 @@ def attach(name: str, namespace: str | None = None) -> Futures:
     """Returns the jobs of an HTCJob that exists, such as one of a notebook that was restarted."""
     cluster = connect(namespace)
     job = cluster.object("GET", cluster.jobs(name))
-    spec, status = job["spec"], job.get("status", {})
-    known = sum(status.get(word, 0) for word in ("active", "succeeded", "failed"))
-    count = known or len(spec.get("items", [])) or spec["script"].get("queue", 0)
+    count = _count(job["spec"], job.get("status", {}))
     if not count:
         raise Error(f"how many jobs {name} has is not known: try again when it was sent (kubectl get htcjob {name})")
     return _futures(cluster, job, count)
+
+
+def _count(spec: dict, status: dict) -> int:
+    """Returns how many jobs an HTCJob has, 0 if that is not known yet."""
+    if spec.get("items"):
+        return len(spec["items"])
+    if not spec.get("itemsFrom") and not spec.get("parameters"):
+        return spec["script"].get("queue") or spec.get("queue") or 1
+    # The counts lack what was removed with a whole attempt. The ids are such as 7.0, or 7.0-99.
+    last = "".join(status.get("jobid", [])[-1:]).partition(".")[2].rpartition("-")[2]
+    known = sum(status.get(word, 0) for word in ("active", "succeeded", "failed"))
+    return max(known, int(last) + 1 if last.isdigit() else 0)
 
 
 def _futures(cluster: Cluster, job: dict, count: int) -> Futures:
