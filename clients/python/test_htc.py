@@ -312,9 +312,42 @@ class Results(Case):
         while "htcd starts" not in jobs.summary():
             jobs.changed.wait(LIMIT)
             jobs.changed.clear()
-        self.cluster.refuse = {procs: Refused(403, "not yours")}
-        with self.assertRaisesRegex(htc.Error, r"not yours; the jobs go on, and htc.attach\('script-.*'\)"):
+        self.cluster.refuse = {procs: Refused(400, "no such thing")}
+        with self.assertRaisesRegex(htc.Error, r"no such thing; the jobs go on, and htc.attach\('script-.*'\)"):
             jobs.results(LIMIT)
+
+    def test_a_login_that_has_expired_is_waited_for_a_while(self):
+        jobs = self.script(1)
+        look = f"GET {JOBS}/{jobs.name}"
+        jobs.changed.wait(LIMIT)
+        self.cluster.refuse = {look: Refused(401, "Unauthorized")}
+        while "Unauthorized" not in jobs.summary():
+            jobs.changed.wait(LIMIT)
+            jobs.changed.clear()
+        self.cluster.refuse = {}
+        self.cluster.end(0, {"_condor_stdout": b"here"})
+        self.assertEqual(jobs.results(LIMIT), ["here"])
+        with mock.patch("htc.cluster._PATIENCE", 0):
+            jobs = self.script(2)
+            self.cluster.refuse = {f"GET {JOBS}/{jobs.name}": Refused(403, "not yours")}
+            with self.assertRaisesRegex(htc.Error, "not yours"):
+                jobs[1].result(LIMIT)
+
+    def test_a_new_login_is_used_when_the_old_one_has_expired(self):
+        class Expired(Exception):
+            status, body, reason = 401, b"", "Unauthorized"
+
+        rest = types.ModuleType("kubernetes.client.rest")
+        rest.ApiException = Expired
+        modules = {"kubernetes": mock.Mock(), "kubernetes.client": mock.Mock(), "kubernetes.client.rest": rest}
+        old, new = mock.Mock(), mock.Mock()
+        old.call_api.side_effect = Expired
+        new.call_api.return_value = io.BytesIO(b"{}")
+        with mock.patch.dict(sys.modules, modules):
+            self.assertEqual(Cluster(old, "ns", lambda: new).object("GET", "/x"), {})
+            with self.assertRaises(Refused) as refused:
+                Cluster(old, "ns", mock.Mock(side_effect=OSError)).object("GET", "/x")
+        self.assertEqual(refused.exception.status, 401)
 
     def test_an_htcjob_that_is_refused_or_deleted_ends_all_its_jobs(self):
         jobs = self.script(2)

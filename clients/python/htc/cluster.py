@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import tarfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import BinaryIO
 from urllib.parse import quote, urlsplit
@@ -23,6 +25,8 @@ OUTPUT = "/apis/output.htc.cern.ch/v1alpha1"
 _IN_A_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 # Seconds to connect, and for which a connection may say nothing.
 _TIMEOUT = (10, 60)
+# Seconds for which one is borne whose rights were good before.
+_PATIENCE = 300
 
 
 class Refused(Error):
@@ -37,11 +41,24 @@ class Refused(Error):
         return type(self), (self.status, self.message)
 
 
+class Patience:
+    """Says how long a refusal is borne. Rights and logins may be away for a while, as while the API starts."""
+
+    def __init__(self):
+        self._good = -math.inf  # when the last answer was none
+
+    def answered(self) -> None:
+        self._good = time.monotonic()
+
+    def bears(self, e: Refused) -> bool:
+        return e.passing or e.status in (401, 403) and time.monotonic() - self._good < _PATIENCE
+
+
 class Cluster:
     """One namespace of a cluster, with the rights of a kubeconfig, or of the pod that this runs in."""
 
-    def __init__(self, client, namespace: str):
-        self.client = client
+    def __init__(self, client, namespace: str, login: Callable | None = None):
+        self.client, self._login = client, login  # which returns another client, when this one's login has expired
         self.namespace = namespace
 
     def jobs(self, name: str = "") -> str:
@@ -66,6 +83,18 @@ class Cluster:
 
     def open(self, method: str, path: str, query: dict | None = None, body: dict | None = None):
         """Returns an answer that is still to be read, and to be closed."""
+        try:
+            return self._open(method, path, query, body)
+        except Refused as e:
+            if e.status != 401 or not self._login:
+                raise
+            try:
+                self.client = self._login()  # somebody may have logged in again
+            except Exception:  # a file that is just being written, or what a program of the kubeconfig says
+                raise e from None
+        return self._open(method, path, query, body)
+
+    def _open(self, method: str, path: str, query: dict | None, body: dict | None):
         from kubernetes.client.rest import ApiException
 
         headers = {"Accept": "*/*"}
@@ -121,6 +150,12 @@ class _Content:
 
 def connect(namespace: str | None = None) -> Cluster:
     """Uses the kubeconfig, as kubectl does, or the service account of the pod that this runs in."""
+    client, own = _client()
+    return Cluster(client, namespace or own, lambda: _client()[0])
+
+
+def _client() -> tuple:
+    """Returns a client of the API, and its own namespace."""
     try:
         from kubernetes import client, config
     except ImportError:
@@ -138,7 +173,7 @@ def connect(namespace: str | None = None) -> Cluster:
         if os.path.exists(_IN_A_POD):
             with open(_IN_A_POD, encoding="utf-8") as f:
                 own = f.read().strip()
-    return Cluster(client.ApiClient(settings), namespace or own)
+    return client.ApiClient(settings), own
 
 
 def _said(e) -> str:

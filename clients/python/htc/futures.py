@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import progress, verdict
-from .cluster import Cluster, Refused
+from .cluster import Cluster, Patience, Refused
 from .errors import Error
 from .types import HTCJobStatus
 
@@ -171,7 +171,12 @@ class Futures(Sequence):
         if job["metadata"]["uid"] != self._uid:
             raise Error(f"the HTCJob {self.name} was deleted")
         self._status = job.get("status", {})
-        self._remove(job)
+        try:
+            self._remove(job)
+        except Refused as e:
+            if e.passing:
+                raise
+            # The others are followed all the same.
         version = job["metadata"]["resourceVersion"]
         left = next((f.proc for f in self if not f.done()), None)
         if left is None or version == seen:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import verdict
-from .cluster import Cluster, Refused
+from .cluster import Cluster, Patience, Refused
 from .errors import Error, JobError
 
 # Seconds between two looks at the HTCJob.
@@ -104,14 +104,16 @@ class Workers:
     # What follows runs in the thread, but for _delete.
 
     def _run(self) -> None:
+        patience = Patience()
         while not self._closed:
             try:
                 with self._lock:
                     if not self._closed:
                         self._keep(self._wanted)
                 self._trouble = ""
+                patience.answered()
             except Exception as e:
-                if isinstance(e, Refused) and e.passing:
+                if isinstance(e, Refused) and patience.bears(e):
                     self._trouble = str(e)
                 else:
                     self._failed(e if isinstance(e, Error) else Error(f"{self.name}: {type(e).__name__}: {e}"))
