@@ -405,6 +405,34 @@ class Cancel(Case):
         self.assertEqual(self.cluster.patches[-1], {"spec": {"suspend": True}})
         self.assertEqual(len(list(htc.as_completed(jobs, LIMIT))), 4)
 
+    def test_what_others_have_cancelled_stays_so(self):
+        jobs = self.script(9)
+        self.cluster.job["metadata"]["annotations"] = {"htc.cern.ch/cancel-procs": "1/3-4,8,20-99999999"}
+        jobs[1].cancel()
+        asked = self.cluster.patches[-1]["metadata"]["annotations"]
+        self.assertEqual(asked, {"htc.cern.ch/cancel-procs": "1/1,3-4,8"})
+        for other in "0/3", "1/x", "1/3-":
+            self.assertEqual(verdict.cancelled({"metadata": {"annotations": asked | {
+                "htc.cern.ch/cancel-procs": other}}, "status": {"attempt": 1}}, 9), [])
+
+    def test_another_htcjob_of_the_same_name_is_left_alone(self):
+        jobs = self.script(2)
+        jobs[0].cancel()
+        self.cluster.end(1)
+        jobs[1].result(LIMIT)
+        self.cluster.job["metadata"]["uid"] = "another"
+        jobs.cancel()
+        self.assertNotIn({"spec": {"suspend": True}}, self.cluster.patches)
+
+    def test_who_may_not_cancel_still_gets_the_results_of_the_others(self):
+        jobs = self.script(2)
+        self.cluster.refuse = {f"PATCH {JOBS}/{jobs.name}": Refused(403, "not yours")}
+        with self.assertRaisesRegex(htc.Error, "not yours"):
+            jobs[0].cancel()
+        self.assertIn("jobs that were cancelled go on: not yours", jobs.summary())
+        self.cluster.end(1, {"_condor_stdout": b"here"})
+        self.assertEqual(jobs[1].result(LIMIT), "here")
+
     def test_a_job_that_is_not_in_htcondor_yet_is_removed_once_it_is(self):
         self.cluster.status = {}
         jobs = self.script(2)

@@ -76,6 +76,7 @@ class Futures(Sequence):
         self._file, self._read = file, read  # which file of a job is its result, and what makes it a value
         self._trouble = ""  # why the last look has failed
         self._asked = ""  # the last change that removes jobs which were cancelled
+        self._kept = ""  # why that was refused
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._futures = [Future(self, proc) for proc in range(count)]
@@ -129,21 +130,22 @@ class Futures(Sequence):
         counts = self.counts()
         order = ("waiting", "idle", "held", "running", "done", "failed", "cancelled")
         text = f"{self.name}: " + ", ".join(f"{counts[state]} {state}" for state in order if counts[state])
-        why = self._trouble or (self._status.get("message", "") if self._status.get("reason") else "")
+        why = self._trouble or self._kept or (self._status.get("message", "") if self._status.get("reason") else "")
         return text + (f" ({why})" if why else "")
 
     # What follows runs in a thread of its own, until every job has ended.
 
     def _follow(self) -> None:
-        seen, pause = "", _FIRST_PAUSE
+        seen, pause, patience = "", _FIRST_PAUSE, Patience()
         try:
             while True:
                 began = time.monotonic()
                 try:
                     now, pending = self._look(seen)
                     self._trouble = ""
+                    patience.answered()
                 except Refused as e:
-                    if not e.passing:
+                    if not patience.bears(e):
                         again = f"the jobs go on, and htc.attach({self.name!r}) follows them again"
                         raise Error(f"{self.name} cannot be followed: {e}; {again}") from e
                     now, pending, self._trouble = seen, False, str(e)
@@ -174,7 +176,7 @@ class Futures(Sequence):
         try:
             self._remove(job)
         except Refused as e:
-            if e.passing:
+            if e.passing or e.status == 401:
                 raise
             # The others are followed all the same.
         version = job["metadata"]["resourceVersion"]
@@ -260,8 +262,17 @@ class Futures(Sequence):
     def _remove(self, job: dict) -> None:
         """Has the jobs removed that were cancelled: once they are in HTCondor, or all when no other is open."""
         with self._lock:
-            patch = verdict.removal(job, self._unwanted(), self.done())
+            unwanted = self._unwanted()
+            if not unwanted or job["metadata"]["uid"] != self._uid:
+                return  # or it is another HTCJob of that name
+            # What others have cancelled stays so: HTCondor may not have made those jobs yet.
+            patch = verdict.removal(job, sorted({*unwanted, *verdict.cancelled(job, len(self))}), self.done())
             if patch is None or str(patch) == self._asked:
                 return
-            self.cluster.read("PATCH", self.cluster.jobs(self.name), body=patch)
-            self._asked = str(patch)
+            try:
+                self.cluster.read("PATCH", self.cluster.jobs(self.name), body=patch)
+                self._asked, self._kept = str(patch), ""
+            except Refused as e:
+                if not e.passing and e.status != 401:  # else it is asked again
+                    self._asked, self._kept = str(patch), f"jobs that were cancelled go on: {e}"
+                raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from .errors import Error, JobError
 
 _CANCEL = "htc.cern.ch/cancel-procs"
@@ -52,6 +54,16 @@ def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
     if not job.get("status", {}).get("clusterId") or not attempt:
         return None  # later: only jobs that are in HTCondor can be removed one by one
     return {"metadata": {"annotations": {_CANCEL: f"{attempt}/{_ranges(unwanted)}"}}}
+
+
+def cancelled(job: dict, count: int) -> list[int]:
+    """Returns which of the first jobs of the present attempt were cancelled one by one, by whomever."""
+    asked = (job["metadata"].get("annotations") or {}).get(_CANCEL, "")
+    attempt, _, ranges = asked.partition("/")
+    if attempt != str(job.get("status", {}).get("attempt")) or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", ranges):
+        return []
+    ends = (part.partition("-")[::2] for part in ranges.split(","))
+    return [n for first, last in ends for n in range(int(first), min(int(last or first), count - 1) + 1)]
 
 
 def bounds(workers: int, forgiven: int) -> dict[str, int]:
