@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,6 +18,7 @@ const Path = "/v1/traces"
 const (
 	mostWaiting = 1000 // traces
 	mostAtOnce  = 100  // in a request
+	mostSpans   = 5000 // in a request: about 2 MB, and collectors take 20 MiB
 	timeout     = 10 * time.Second
 	lastTimeout = 2 * time.Second // at the end
 )
@@ -58,21 +60,24 @@ func (e *Exporter) Add(t Trace) {
 
 // Run sends what was added until ctx ends, and then what is left, each once.
 func (e *Exporter) Run(ctx context.Context) {
+	var left []Trace
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case t := <-e.waiting:
-			e.send(ctx, e.with(t))
+			left = e.send(ctx, e.with(t))
 		}
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTimeout)
 	defer cancel()
 	for {
+		for _, some := range parts(left) {
+			_, err := e.post(last, some)
+			e.count(err == nil, begun(some))
+		}
 		select {
 		case t := <-e.waiting:
-			all := e.with(t)
-			_, err := e.post(last, all)
-			e.count(err == nil, len(all))
+			left = e.with(t)
 		default:
 			return
 		}
@@ -81,11 +86,11 @@ func (e *Exporter) Run(ctx context.Context) {
 
 // with returns a trace and what else waits, as far as it goes into one request.
 func (e *Exporter) with(t Trace) []Trace {
-	all := []Trace{t}
-	for len(all) < mostAtOnce {
+	all, spans := []Trace{t}, len(t.Spans)
+	for len(all) < mostAtOnce && spans < mostSpans {
 		select {
 		case t := <-e.waiting:
-			all = append(all, t)
+			all, spans = append(all, t), spans+len(t.Spans)
 		default:
 			return all
 		}
@@ -93,23 +98,70 @@ func (e *Exporter) with(t Trace) []Trace {
 	return all
 }
 
-// send sends traces, with a few tries.
-func (e *Exporter) send(ctx context.Context, all []Trace) {
+// parts cuts traces into what goes into one request each: a workflow may have been repeated thousands of times, and a
+// collector that does not take its trace must not lose the others with it.
+func parts(all []Trace) (requests [][]Trace) {
+	var one []Trace
+	spans := 0
+	for _, t := range all {
+		if len(one) > 0 && spans+len(t.Spans) > mostSpans {
+			requests, one, spans = append(requests, one), nil, 0
+		}
+		for rest := t.Spans; len(rest) > mostSpans; rest = t.Spans {
+			part := t
+			part.Spans, t.Spans, t.goesOn = rest[:mostSpans], rest[mostSpans:], true
+			requests = append(requests, []Trace{part})
+		}
+		one, spans = append(one, t), spans+len(t.Spans)
+	}
+	if len(one) > 0 {
+		requests = append(requests, one)
+	}
+	return requests
+}
+
+// begun counts the traces of which a request has the first part.
+func begun(all []Trace) (n int) {
+	for _, t := range all {
+		if !t.goesOn {
+			n++
+		}
+	}
+	return n
+}
+
+// send sends traces, with a few tries. It returns what it has not sent when ctx ends.
+func (e *Exporter) send(ctx context.Context, all []Trace) (left []Trace) {
+	requests := parts(all)
+	for i, some := range requests {
+		if !e.try(ctx, some) {
+			return slices.Concat(requests[i:]...)
+		}
+	}
+	return nil
+}
+
+// try makes one request, with a few tries. over: the traces were taken, or are lost; else ctx has ended.
+func (e *Exporter) try(ctx context.Context, some []Trace) (over bool) {
 	for try := 0; ; try++ {
-		again, err := e.post(ctx, all)
+		again, err := e.post(ctx, some)
+		if err != nil && ctx.Err() != nil {
+			return false
+		}
 		switch {
 		case err == nil && e.failing:
 			e.log.Info().Str("url", e.url).Msg("traces are taken again")
-		case err != nil && !e.failing && ctx.Err() == nil:
+		case err != nil && !e.failing:
 			e.log.Warn().Err(err).Str("url", e.url).Msg("traces are not taken: they are lost if that lasts")
 		}
 		e.failing = err != nil
 		if err == nil || !again || try == len(e.pauses) {
-			e.count(err == nil, len(all))
-			return
+			e.count(err == nil, begun(some))
+			return true
 		}
 		select {
 		case <-ctx.Done():
+			return false
 		case <-time.After(e.pauses[try]):
 		}
 	}

@@ -13,6 +13,8 @@ type Trace struct {
 	UID     string
 	Attempt int
 	Spans   []Span
+
+	goesOn bool // the first of its spans are in an earlier request
 }
 
 // Span says how long something took.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,15 +17,17 @@ import (
 
 // collector takes requests, or answers with a code while it is not zero.
 type collector struct {
-	mu   sync.Mutex
-	code int
-	got  []string
-	done chan struct{} // closed with the first one that was taken
+	mu    sync.Mutex
+	code  int
+	asked int // requests
+	got   []string
+	done  chan struct{} // closed with the first one that was taken
 }
 
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.asked++
 	if c.code != 0 {
 		w.WriteHeader(c.code)
 		return
@@ -154,4 +157,43 @@ func TestWithoutACollectorAddingNeverBlocks(t *testing.T) {
 	require.Equal(t, 7, n.lost)
 	e.Run(over(t))
 	require.Equal(t, mostWaiting, n.sent)
+}
+
+func TestAnEnormousTraceIsSentInPartsAndWithoutTheOthers(t *testing.T) {
+	e, c, n := exporter(t, 0)
+	enormous := trace("enormous")
+	for len(enormous.Spans) < 2*mostSpans+7 {
+		enormous.Spans = append(enormous.Spans, enormous.Spans[1])
+	}
+	e.Add(trace("a"))
+	e.Add(enormous)
+	e.Add(trace("b"))
+	e.Run(over(t))
+	require.Equal(t, 3, n.sent)
+	var spans []int
+	for _, body := range c.got {
+		require.Less(t, len(body), 4<<20)
+		spans = append(spans, strings.Count(body, `"spanId"`))
+	}
+	require.Equal(t, []int{3, mostSpans, mostSpans, 7, 3}, spans)
+}
+
+func TestWhatIsBeingSentWhenHtcdEndsIsSentOnceMore(t *testing.T) {
+	e, c, n := exporter(t, http.StatusServiceUnavailable)
+	e.pauses = []time.Duration{time.Hour}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { e.Run(ctx); close(ended) }()
+	e.Add(trace("uid"))
+	require.Eventually(
+		t,
+		func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.asked > 0 },
+		time.Minute,
+		time.Millisecond,
+	)
+	c.answer(0)
+	cancel()
+	<-ended
+	require.Equal(t, 1, n.sent)
+	require.Len(t, c.got, 1)
 }
