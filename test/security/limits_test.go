@@ -121,6 +121,8 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.NoError(t, try(items(3)))
 	require.NoError(t, try(parameters(1, 3)))
 	require.NoError(t, try(table), "only htcd can count it")
+	byPool := func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: "another"} }
+	require.NoError(t, try(trial.Queue(4), byPool), "the limit is not for what an HTCPool sends")
 
 	// HTCJobs accepted before can change in all but their queue, and be deleted.
 	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
@@ -223,7 +225,20 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 		try("  steps:\n  - {name: a, forEach: {count: 10}, WORK}\n"),
 		"10 nodes are more than the 9",
 	)
+	require.ErrorContains(
+		t,
+		try("  sequences: {count: 5}\n  steps:\n  - {name: a, forEach: {items: [{A: '1'}, {A: '2'}]}, WORK}\n"),
+		"10 nodes are more than the 9",
+	)
+	var listed []string
+	for i := range 9 {
+		listed = append(listed, fmt.Sprintf("{name: n%d, step: a}", i))
+	}
+	graph := "  steps:\n  - {name: a, WORK}\n  graph: {nodes: [" + strings.Join(listed, ", ") + "]}\n"
+	require.ErrorContains(t, try(graph+"  finally: {name: d, WORK}\n"), "10 nodes are more than the 9")
 	for _, fits := range []string{
+		graph,
+		large + "  pool: {name: another}\n", // the limit is not for what an HTCPool sends
 		"  sequences: {count: 9}\n  steps:\n  - {name: a, WORK}\n",
 		"  sequences: {count: 8}\n  steps:\n  - {name: a, WORK}\n  - {name: b, pairing: All, WORK}\n",
 		"  sequences: {itemsFrom: {configMapKeyRef: {name: points, key: csv}}}\n  steps:\n  - {name: a, WORK}\n", // only htcd can count it
