@@ -98,7 +98,10 @@ persistence: {existingClaim: pvc-cephfs-cms}
 pools: [{name: fast, spec: {schedds: [a.example.org]}}]
 networkPolicy: {metricsFrom: [{podSelector: {}}], egress: [{ports: [{port: 53, protocol: UDP}]}]}
 monitoring: {serviceMonitor: {enabled: true, labels: {release: prometheus}}, prometheusRule: {enabled: true}, dashboard: {enabled: true}}
-settings: {HTCD_SCHEDD: other.example.org}
+settings: {HTCD_SCHEDD: other.example.org, HTCD_COLLECTOR: ""}
+secrets: {ofNamespaces: [condor-token]}
+backup: {enabled: true}
+podSecurityContext: {runAsUser: 20000}
 nodeSelector: {disk: fast}
 `
 
@@ -117,6 +120,17 @@ func TestTheChartFollowsItsValues(t *testing.T) {
 	}
 	require.Equal(t, "https://htcd.example.org/cloudevents", at("ConfigMap htcd-settings", "data", "HTCD_CALLBACK_URL"))
 	require.Equal(t, "other.example.org", at("ConfigMap htcd-settings", "data", "HTCD_SCHEDD"), "settings come first")
+	require.Equal(t, "", at("ConfigMap htcd-settings", "data", "HTCD_COLLECTOR"), "also those that are empty")
+	rules := at("ClusterRole htcd-namespace-secrets", "rules").([]any)
+	require.Equal(t, []any{"condor-token", "kinit-secret"}, rules[0].(map[string]any)["resourceNames"], "htcd asks for both")
+	user := []string{"spec", "template", "spec", "securityContext", "runAsUser"}
+	require.EqualValues(t, 20000, at("Deployment htcd", user...))
+	require.EqualValues(
+		t,
+		20000,
+		at("CronJob htcd-backup", append([]string{"spec", "jobTemplate"}, user...)...),
+		"who owns the ledger",
+	)
 	require.Equal(t, "nginx", at("Ingress htcd", "spec", "ingressClassName"))
 	require.Equal(t, "a.example.org", at("HTCPool fast", "spec", "schedds").([]any)[0])
 	require.NotContains(t, all, "PersistentVolumeClaim htcd")
@@ -143,6 +157,20 @@ func TestTheChartFollowsItsValues(t *testing.T) {
 		at("Service htcd-metrics", "metadata", "labels"),
 		at("ServiceMonitor htcd", "spec", "selector", "matchLabels"),
 	)
+}
+
+func TestTheRoleFollowsTheNameOfTheAccountsSecret(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, set := range []string{"secrets.account=robot", "settings.HTCD_KINIT_SECRET=robot"} {
+		all := b.rendered(append(noImage, "-n", "htcd", "--set", set)...)
+		data, _, err := unstructured.NestedStringMap(all["ConfigMap htcd-settings"].Object, "data")
+		require.NoError(t, err)
+		require.Equal(t, "robot", data["HTCD_KINIT_SECRET"], set)
+		rules, _, err := unstructured.NestedSlice(all["Role htcd"].Object, "rules")
+		require.NoError(t, err)
+		require.Equal(t, []any{"robot"}, rules[0].(map[string]any)["resourceNames"], set)
+	}
 }
 
 func TestTheChartRefusesWhatCannotBe(t *testing.T) {

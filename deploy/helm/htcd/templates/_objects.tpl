@@ -18,7 +18,7 @@
 {{- end }}
 
 {{- define "htcd.account" -}}
-{{ .Values.secrets.account | default (ternary "kinit-secret" "condor-token" .Values.kerberos.enabled) }}
+{{ get .Values.settings "HTCD_KINIT_SECRET" | default .Values.secrets.account | default (ternary "kinit-secret" "condor-token" .Values.kerberos.enabled) }}
 {{- end }}
 
 {{- define "htcd.image" -}}
@@ -53,5 +53,6 @@ krb5.conf: {{ .Values.kerberos.config | default (.Files.Get "files/base/manager/
 {{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without .Values.secrets.ofNamespaces (include "htcd.account" .))) }}
 {{- end -}}
 {{- if .Values.logsPod.enabled }}{{ $_ := set $all "HTCD_LOGS_POD_IMAGE" (include "htcd.image" .) }}{{ end -}}
-{{- toYaml (merge (deepCopy .Values.settings) $all) }}
+{{- range $name, $value := .Values.settings }}{{ $_ := set $all $name $value }}{{ end -}}
+{{- toYaml $all }}
 {{- end }}
