@@ -34,6 +34,14 @@ func (b bench) follow(commands string) (out string, err error) {
 // the running htcd and installs one that works.
 func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
 	b := newBench(t)
+	b.ApplyText("{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: left}, " +
+		"spec: {steps: [{name: one, job: {script: {image: centos, command: sh, source: exit 0}}}]}}")
+	b.Eventually(
+		func() bool {
+			return b.Kubectl("get", "htcworkflow", "left", "-o", "jsonpath={.metadata.finalizers}") != ""
+		},
+		func() string { return "htcd has not seen the HTCWorkflow that is to be uninstalled" },
+	)
 	works := "ok       authorisation" // as the doctor in the pod reports it
 	for _, document := range []struct{ name, says string }{
 		{"uninstall.md", `namespace "htcd" deleted`}, {"install.md", works}, {"upgrade.md", works}, {"troubleshoot.md", works}, {"day2.md", works},
