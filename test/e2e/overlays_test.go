@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -144,6 +145,14 @@ func TestOnlyTheLedgersClaimIsOnAShare(t *testing.T) {
 		d.object("PersistentVolumeClaim", name, &claim)
 		require.Equal(t, volume, claim.Spec.VolumeName, name)
 	}
+	var backup batchv1.CronJob
+	d.object("CronJob", "htcd-backup", &backup)
+	require.Equal(
+		t,
+		"pvc-cephfs-cms",
+		backup.Spec.JobTemplate.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName,
+		"the copies are of the ledger",
+	)
 }
 
 // Kustomize clones the repository itself.
