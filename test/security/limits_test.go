@@ -123,6 +123,8 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.NoError(t, try(table), "only htcd can count it")
 	byPool := func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: "another"} }
 	require.NoError(t, try(trial.Queue(4), byPool), "the limit is not for what an HTCPool sends")
+	elsewhere := func(job *v1alpha1.HTCJob) { job.Spec.ManagedBy = v1alpha1.MultiKueue }
+	require.NoError(t, try(trial.Queue(4), elsewhere), "nor for what runs in another cluster")
 
 	// HTCJobs accepted before can change in all but their queue, and be deleted.
 	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
