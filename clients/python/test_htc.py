@@ -386,6 +386,9 @@ class Results(Case):
             self.cluster.end(0, {"stdout": b"own", "_condor_stdout": b"said", "_condor_stderr": b"err"})
             copied = {path.name: path.read_bytes() for path in jobs[0].files(directory)}
             self.assertEqual(copied, {"stdout": b"own", "_condor_stdout": b"said", "stderr": b"err"})
+            self.cluster.end(0, {"stderr/a.txt": b"own", "_condor_stderr": b"err"})
+            copied = {path.name: path.read_bytes() for path in jobs[0].files(Path(directory, "b"))}
+            self.assertEqual(copied, {"a.txt": b"own", "stdout": b"", "_condor_stderr": b"err"})
             self.cluster.end(0, {"../../evil": b""})
             with self.assertRaisesRegex(htc.Error, "would be written elsewhere"):
                 jobs[0].files(directory)

@@ -58,8 +58,9 @@ class Future(concurrent.futures.Future):
             with open(target, "wb") as out:
                 shutil.copyfileobj(content, out)
             copied[path] = target
+        taken = {path.partition("/")[0] for path in copied}
         for stream, name in _STREAMS.items():
-            if stream in copied and name not in copied:
+            if stream in copied and name not in taken:
                 copied[stream] = copied[stream].replace(root / name)
         return list(copied.values())
 
