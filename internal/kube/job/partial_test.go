@@ -154,6 +154,20 @@ func TestAPartSurvivesTheLossOfTheLedger(t *testing.T) {
 	require.Equal(t, &v1alpha1.Partial{Procs: "3", Succeeded: 3}, job.Status.Partial)
 }
 
+func TestOutputThatWasHereBeforeTheLedgerWasLostIsKeptWithTheNextAttempt(t *testing.T) {
+	w := failedTwo(t)
+	w.loseLedger()
+	w.crosscheck()
+	job := w.again("one", "a", "failed")
+	require.Equal(t, &v1alpha1.Partial{Procs: "1,3", Succeeded: 2}, job.Status.Partial)
+	w.later(time.Minute) // whether the schedd has such an attempt is asked twice
+	w.completed(2, 0, 0)
+	w.crosscheck()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	require.Equal(t, "out of 1.0\n", w.kept("one", 2, 0, output.Stdout))
+	require.Equal(t, "out of 2.0\n", w.kept("one", 2, 1, output.Stdout))
+}
+
 func TestWhatCannotRunAgainIsRefusedOnceAndNothingIsSent(t *testing.T) {
 	for procs, words := range map[string]string{
 		"4":        "there is no job 4: they are numbered 0 to 3; or write failed",

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -80,7 +81,7 @@ func TestAPartComesBackFromItsStatus(t *testing.T) {
 		Partial:   &v1alpha1.Partial{Procs: "1,3", Succeeded: 1, Failed: 1},
 		Failures: []v1alpha1.Failure{
 			{JobID: "7.0", Proc: new(int32(0)), Reason: "Lost"},
-			{JobID: "9.1", Proc: new(int32(3)), ExitCode: new(int32(5))},
+			{JobID: "9.1", Proc: new(int32(3)), Reason: "ExitCode", ExitCode: new(int32(5))},
 		},
 	}
 	run = Recalled(run, status)
@@ -94,6 +95,14 @@ func TestAPartComesBackFromItsStatus(t *testing.T) {
 	}
 	require.Equal(t, "7.0-carried 0.2+carried ", said(Kept(run, status)))
 	require.Equal(t, "0.1+crosscheck 9.1-crosscheck ", said(Ends(run, status)))
+
+	require.Equal(t, ledger.NotFetched, Ends(run, status)[1].Fetched, "of an htcd that fetched nothing")
+	status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "Fetching"},
+	}
+	require.Equal(t, ledger.NotFetched, Ends(run, status)[1].Fetched)
+	status.Conditions[0].Status = metav1.ConditionTrue
+	require.Equal(t, ledger.IsFetched, Ends(run, status)[1].Fetched)
 
 	long := &ledger.Run{Sent: strings.Repeat("1,", 10000) + "1", Procs: 1, Jobs: 2}
 	cut := partial(long)

@@ -30,7 +30,7 @@ func OwesOutput(conditions []metav1.Condition) bool {
 
 // Ends returns an end for every proc that an ended run has sent: the procs that the status lists come first, and the
 // status' counts say how the others ended. If output is missing, the ends count only as callbacks, which HTCondor may
-// correct.
+// correct. If none is, that of what ended by itself is here.
 func Ends(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	source := crosscheck.FromHTCondor
 	if !run.Confirmed {
@@ -42,7 +42,23 @@ func Ends(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 		numbers = append(numbers, n)
 	}
 	stopped := run.All() - int(status.Active+status.Succeeded+status.Failed) // if the run was suspended, or ended early
-	return ends(run, status, numbers, int(status.Failed)-run.KeptFailed, stopped, source)
+	procs := ends(run, status, numbers, int(status.Failed)-run.KeptFailed, stopped, source)
+	if !run.Confirmed || OwesOutput(status.Conditions) ||
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched) == nil {
+		return procs
+	}
+	removed := []string{
+		"Removed", run.Stop, condor.ReasonRanTooLong, condor.ReasonHeldTooLong, condor.ReasonIdleTooLong,
+	}
+	for i := range procs {
+		switch p := &procs[i]; {
+		case slices.Contains(removed, p.Reason):
+			p.JobStatus = int(condor.Removed) // HTCondor keeps no output of such jobs
+		case p.Reason != crosscheck.ReasonLost:
+			p.Fetched = ledger.IsFetched
+		}
+	}
+	return procs
 }
 
 // Kept returns the ends of the procs that a run has not sent, as far as a status says.
