@@ -18,15 +18,31 @@ import (
 // Remove implements reconciler.Kind, as does Forget.
 func (k kind) Remove(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.Run) error {
 	targets := backend.Targets(own)
-	if len(own) == 0 { // the ledger may have been lost: the finalizer was set before anything was sent
+	if forgotten(w, own) {
+		own = nil                     // the remaining rows say nothing about the lost ones
 		p, _ := k.pools.New(asJob(w)) // without its pool it is looked for where htcd's flags say
 		t, _, err := k.Choose(ctx, asJob(w), p, k.Site.Policy)
 		if err != nil {
 			return err
 		}
-		targets = sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd)
+		for _, t := range sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd) {
+			if !slices.Contains(targets, t) {
+				targets = append(targets, t)
+			}
+		}
 	}
 	return k.removeAll(ctx, targets, string(w.UID), w.CreationTimestamp.Time, own)
+}
+
+// forgotten reports whether the ledger lacks everything, or the newest, of what may have been sent for a workflow: the
+// finalizer was set before.
+func forgotten(w *v1alpha1.HTCWorkflow, own []ledger.Run) bool {
+	s := Situation{Workflow: w}
+	own, s.Attempt = Attempt(own, 0)
+	for _, run := range own {
+		s.DAGs = append(s.DAGs, DAG{Run: run})
+	}
+	return len(own) == 0 || s.lost()
 }
 
 // Forget drops, before the rows that name them, the artifacts in ephemeral registries.

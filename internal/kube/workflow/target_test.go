@@ -175,3 +175,32 @@ func TestAnOlderLedgerRepeatsNothingThoughTheScheddShowsAnotherQueue(t *testing.
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
 }
+
+func TestADeletionRemovesWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
+	w, at := ofTwo(t)
+	now, old := filepath.Join(t.TempDir(), "now.db"), filepath.Join(t.TempDir(), "old.db")
+	w.opens(now)
+	w.wait()
+	at["second"].Complete(1, 0, 0)
+	at["second"].Leave(1, 0)
+	for range 3 {
+		w.passes(1)
+		w.later(time.Minute)
+	}
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("one").Status.Phase)
+	require.NoError(t, ledger.Backup(t.Context(), now, old))
+	again := w.flow("one").DeepCopy()
+	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
+	require.NoError(t, w.store.Update(again))
+	w.all()
+	for range 3 {
+		w.later(time.Minute)
+	}
+	require.EqualValues(t, 2, w.flow("one").Status.Attempt)
+	require.Len(t, at["first"].Jobs(), 1)
+	w.opens(old)
+	w.delete("one")
+	w.wait()
+	require.Nil(t, w.flow("one"))
+	require.Empty(t, at["first"].Jobs())
+}
