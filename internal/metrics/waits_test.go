@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
 )
 
@@ -51,6 +52,9 @@ func TestWhyAnHTCJobWaits(t *testing.T) {
 		"another HTCJob has not ended":        {waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobNotEnded), "HTCJobNotEnded"},
 		"another HTCJob has failed":           {waiter("Pending", "Submitted", "False", inputs.ReasonHTCJobFailed), "HTCJobFailed"},
 		"an input is not there":               {waiter("Pending", "Submitted", "False", inputs.ReasonUploadNotFound), "UploadNotFound"},
+		"others' artifacts come first":        {waiter("Pending", "Submitted", "False", artifact.ReasonWaits), "ArtifactWaits"},
+		"an artifact is not there":            {waiter("Pending", "Submitted", "False", artifact.ReasonNotFound), "ArtifactNotFound"},
+		"a registry is away":                  {waiter("Pending", "Submitted", "False", artifact.ReasonUnreachable), "RegistryUnreachable"},
 		"somebody wrote something of his own": {waiter("Pending", "Submitted", "False", "Whatever"), "Other"},
 		"it runs":                             {waiter("Running", "Credentials", "False", "BadPassword"), ""},
 		"it is suspended":                     {waiter("Suspended", "Submitted", "False", "Suspended"), ""},
