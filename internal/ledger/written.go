@@ -114,11 +114,13 @@ func (tx *Tx) NextPush(uid string, attempt, from int) (w Written, err error) {
 	)
 }
 
-// Pushes counts the outputs of a run that are pushed.
+// Pushes counts the outputs of a run that are pushed. What a job of an HTCJob left that has then run again, and failed,
+// is not to be pushed any more.
 func (tx *Tx) Pushes(uid string, attempt int) (c PushCounts, err error) {
 	defer wrap(&err, "count pushes of run %s attempt %d", uid, attempt)
 	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM destinations WHERE run = r.id AND artifact <> ''),
-			(SELECT count(*) FROM written WHERE run = r.id AND push = 1),
+			(SELECT count(*) FROM written w WHERE w.run = r.id AND w.push = 1 AND (r.kind = 'workflow'
+				OR EXISTS (SELECT 1 FROM htcjobs p WHERE p.run = w.run AND p.proc = w.proc AND p.status = 4))),
 			(SELECT count(*) FROM written WHERE run = r.id AND push = 3),
 			coalesce((SELECT note FROM written WHERE run = r.id AND push = 3 LIMIT 1), '')
 		FROM runs r WHERE r.uid = ? AND r.attempt = ?`, uid, attempt).Scan(&c.Any, &c.Unpushed, &c.NotPushed, &c.Note)

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func sentTo(url string) func(*v1alpha1.HTCJob) {
@@ -178,4 +179,31 @@ func TestAnArtifactThatCannotBePushedIsRefused(t *testing.T) {
 		require.Equal(t, "Refused", job.Status.Reason)
 		require.Contains(t, meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionFailed).Message, c.words)
 	}
+}
+
+func TestWhatAJobLeftBeforeItRanAgainAndFailedIsNotAwaited(t *testing.T) {
+	w, r := newWorldWithRegistries(t)
+	w.apply(htcjob("one", queueOf(2), pushedTo("r.example.org/{namespace}/{name}:{attempt}-{proc}")))
+	again := w.schedd.Jobs()[0]
+	for _, id := range []string{"1.0", "1.1"} {
+		w.schedd.Leaves(id, map[string]string{".htcd-out/0/model": "weights"})
+	}
+	r.err = &artifact.Unusable{Reason: artifact.ReasonForbidden, Message: "the registry does not let htcd push it"}
+	w.completed(1)
+	w.crosscheck()
+	require.Contains(t, w.pushes("one"), "False ArtifactForbidden: ")
+
+	again.Status = condor.Running
+	w.schedd.Put(again)
+	w.reconcile(ReconcileOptions{})
+	w.schedd.Complete(1, 0, 3)
+	w.crosscheck()
+	r.err = nil
+	w.restart()
+	require.NoError(t, w.pusher.Resume(t.Context()))
+	w.settle()
+	w.later(reconciler.BetweenWrites)
+	require.Equal(t, []string{"r.example.org/default/one:1-1: 1"}, r.pushed)
+	require.Contains(t, w.pushes("one"), "True Pushed: ")
+	require.Equal(t, &v1alpha1.Partial{Procs: "0", Succeeded: 1}, w.again("one", "a", "failed").Status.Partial)
 }
