@@ -27,7 +27,8 @@ func TestAQuotaIsForTheJobsThatAreInHTCondorAtATime(t *testing.T) {
 
 	job.Spec.Script.Queue, job.Spec.ItemsFrom = nil, &v1alpha1.ItemsFrom{}
 	s.Run = nil
-	require.Equal(t, 10, s.Demand().Jobs, "how many a table has is not known yet")
+	require.Equal(t, []int{10, 10}, []int{s.Demand().Jobs, s.Demand().Left}, "how many a table has is not known yet")
+	require.Equal(t, 10, DemandElsewhere(job).Left)
 	job.Spec.Parallelism = nil
 	require.Equal(t, 1, s.Demand().Jobs)
 }

@@ -67,22 +67,23 @@ type Demand struct {
 	Settled   bool   // and its output is where it should be
 }
 
-// AtATime returns how many of n jobs may be in HTCondor at a time. How many a table has is known when it is read.
-func AtATime(job *v1alpha1.HTCJob, n int) int {
+// atATime returns how many of n jobs may be in HTCondor at a time, and how many there are as far as is known: what a
+// table has is known once it is read.
+func atATime(job *v1alpha1.HTCJob, n int) (most, all int) {
 	switch p := job.Spec.Parallelism; {
 	case p == nil:
-		return n
+		return n, n
 	case job.Spec.ItemsFrom != nil:
-		return int(*p)
+		return int(*p), max(n, int(*p))
 	default:
-		return min(n, int(*p))
+		return min(n, int(*p)), n
 	}
 }
 
 // Demand returns what the newest attempt needs, or the next one if that is due.
 func (s Situation) Demand() Demand {
-	all := s.Job.Jobs()
-	d := Demand{Of: s.Job.SpecHash() + " " + s.Job.Rerun(), Jobs: AtATime(s.Job, all), Left: all}
+	d := Demand{Of: s.Job.SpecHash() + " " + s.Job.Rerun()}
+	d.Jobs, d.Left = atATime(s.Job, s.Job.Jobs())
 	if s.Run == nil {
 		return d
 	}
@@ -100,8 +101,8 @@ func (s Situation) Demand() Demand {
 	if s.Run.SpecHash != "" {
 		d.Of = s.Run.SpecHash + " " + s.Run.Rerun
 	}
-	all = s.Run.All()
-	d.Jobs, d.Left = AtATime(s.Job, all), all-s.Counts.Succeeded-s.Counts.Failed
+	d.Jobs, _ = atATime(s.Job, s.Run.All())
+	d.Left = s.Run.All() - s.Counts.Succeeded - s.Counts.Failed
 	if s.Run.Stop == crosscheck.StopSuspended {
 		d.Left += s.Stopped
 	}
@@ -116,13 +117,13 @@ func DemandElsewhere(job *v1alpha1.HTCJob) Demand {
 	if is.Active > 0 {
 		rerun = is.Rerun // what is active ends first
 	}
-	all := job.Jobs()
-	d := Demand{Of: job.SpecHash() + " " + rerun, Jobs: AtATime(job, all), Left: all, Alive: is.Active > 0}
+	d := Demand{Of: job.SpecHash() + " " + rerun, Alive: is.Active > 0}
+	d.Jobs, d.Left = atATime(job, job.Jobs())
 	if rerun != is.Rerun {
 		return d
 	}
 	d.Sent = d.Alive && is.ClusterID > 0
-	d.Left = all - int(is.Succeeded+is.Failed)
+	d.Left -= int(is.Succeeded + is.Failed)
 	d.Over = is.Phase.Terminal()
 	d.Succeeded, d.Told = is.Phase == v1alpha1.PhaseSucceeded, d.Over
 	d.Settled = d.Over && !OwesOutput(is.Conditions)
