@@ -32,7 +32,7 @@ func TestTheCronJobBacksUpTheLedgerAndACopyIsRestored(t *testing.T) {
 	for name, text := range map[string]string{"kustomization.yaml": fmt.Sprintf(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 namespace: %s
-resources: [volume.yaml]
+resources: [volume.yaml, deployment.yaml]
 components: [%q]
 patches:
 - target: {kind: CronJob}
@@ -47,7 +47,14 @@ spec:
   claimRef: {namespace: %s, name: htcd-backup}
   local: {path: %q}
   nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
-`, parts.PodNamespace, copies, parts.NodeName)} {
+`, parts.PodNamespace, copies, parts.NodeName), "deployment.yaml": `# Whose claim is copied. It is there already, so it is not applied.
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: htcd
+  annotations: {config.kubernetes.io/local-config: "true"}
+spec: {template: {spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: htcd}}]}}}
+`} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	t.Cleanup(func() {
