@@ -147,7 +147,7 @@ func (c *cluster) history(ctx context.Context, parameters url.Values, most int, 
 				return false, err
 			}
 			defer response.Body.Close()
-			for lines := json.NewDecoder(response.Body); ; progress = true {
+			for lines := json.NewDecoder(response.Body); got < page; progress = true {
 				var p aggregate.Past
 				if err := lines.Decode(&p); errors.Is(err, io.EOF) {
 					return progress, nil
@@ -160,6 +160,7 @@ func (c *cluster) history(ctx context.Context, parameters url.Values, most int, 
 				got++
 				parameters.Set("before", p.PastKey.String())
 			}
+			return true, nil // however the answer ends
 		})
 		if told += got; err != nil || got < page {
 			return err

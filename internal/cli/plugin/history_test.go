@@ -47,6 +47,7 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 		}
 		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 		require.NoError(t, err)
+		require.Positive(t, limit, "0 would be all")
 		for i := from; i < min(many, from+limit); i++ {
 			if asked == 1 && i == 7 {
 				panic(http.ErrAbortHandler)
@@ -56,6 +57,10 @@ func TestTheHistoryIsAskedForInPages(t *testing.T) {
 				json.NewEncoder(w).
 					Encode(aggregate.Past{Name: "job", PastKey: aggregate.PastKey{UID: strconv.Itoa(i)}}),
 			)
+		}
+		if limit == 3 { // the connection breaks after the last line
+			require.NoError(t, http.NewResponseController(w).Flush())
+			panic(http.ErrAbortHandler)
 		}
 	}))
 	defer server.Close()
