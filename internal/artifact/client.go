@@ -24,7 +24,7 @@ type client struct {
 	now     func() time.Time
 
 	mu    *sync.Mutex
-	quiet map[string]outage // by who asks whom
+	quiet map[asked]outage
 }
 
 type outage struct {
@@ -39,7 +39,7 @@ func newClient(allowed Registries, toAnswer time.Duration) client {
 	base.TLSHandshakeTimeout, base.ResponseHeaderTimeout = answerWithin, toAnswer
 	base.MaxIdleConnsPerHost, base.DisableCompression = ofRegistry, true
 	return client{
-		allowed: allowed, now: time.Now, mu: &sync.Mutex{}, quiet: map[string]outage{},
+		allowed: allowed, now: time.Now, mu: &sync.Mutex{}, quiet: map[asked]outage{},
 		client: &http.Client{Transport: transport{allowed, base}},
 	}
 }
@@ -61,11 +61,12 @@ func (c client) repository(ref registry.Reference, dockerConfigs [][]byte) (*rem
 	return &remote.Repository{Client: asker, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
 }
 
-// asks names a registry as a namespace finds it: what it answers to one may have to do with what that one asks for.
-func asks(namespace, registry string) string { return namespace + " " + registry }
+// asked is a namespace and a registry: what it answers to one may have to do with what that one asks for.
+type asked struct{ namespace, registry string }
 
-// rests returns the error for which a registry is left alone at present, if it is. at says who asks which.
-func (c client) rests(at string) error {
+// rests returns the error for which a registry is left alone by a namespace at present, if it is.
+func (c client) rests(namespace, registry string) error {
+	at := asked{namespace, registry}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o, is := c.quiet[at]; is {
@@ -77,13 +78,13 @@ func (c client) rests(at string) error {
 	return nil
 }
 
-// noted leaves a registry alone that does not answer.
-func (c client) noted(at string, why *Unusable) *Unusable {
+// noted has a namespace leave a registry alone that does not answer.
+func (c client) noted(namespace, registry string, why *Unusable) *Unusable {
 	if why.silent {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		maps.DeleteFunc(c.quiet, func(_ string, o outage) bool { return !c.now().Before(o.until) })
-		c.quiet[at] = outage{c.now().Add(pauseAfter), why}
+		maps.DeleteFunc(c.quiet, func(_ asked, o outage) bool { return !c.now().Before(o.until) })
+		c.quiet[asked{namespace, registry}] = outage{c.now().Add(pauseAfter), why}
 	}
 	return why
 }

@@ -24,7 +24,7 @@ func (p *Pusher) Delete(ctx context.Context, target Target, digest string, docke
 			return context.Cause(ctx)
 		}
 		at := repository.Reference.Registry
-		return p.noted(asks(target.Namespace, at), explainDelete(err, at))
+		return p.noted(target.Namespace, at, explainDelete(err, at))
 	}
 	return nil
 }

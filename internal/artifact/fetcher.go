@@ -127,7 +127,7 @@ func (t *Turn) Resolve(ctx context.Context, reference string, dockerConfigs ...[
 	if err != nil {
 		return nil, err
 	}
-	if err := f.rests(asks(t.namespace, ref.Registry)); err != nil {
+	if err := f.rests(t.namespace, ref.Registry); err != nil {
 		return nil, err
 	}
 	if err := t.take(ctx); err != nil {
@@ -164,7 +164,7 @@ func (a *Artifact) read(ctx context.Context, reference string) error {
 // Open opens a file. The last Read fails if its content is not what the manifest says.
 func (a *Artifact) Open(file File) (io.ReadCloser, error) {
 	t, at := a.turn, a.repository.Reference.Registry
-	if err := t.fetcher.rests(asks(t.namespace, at)); err != nil {
+	if err := t.fetcher.rests(t.namespace, at); err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithCancel(t.place)
@@ -217,5 +217,5 @@ func (t *Turn) failed(at string, err error) error {
 	if t.place.Err() != nil {
 		return context.Cause(t.place)
 	}
-	return t.fetcher.noted(asks(t.namespace, at), explain(err, at))
+	return t.fetcher.noted(t.namespace, at, explain(err, at))
 }

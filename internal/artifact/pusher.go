@@ -113,7 +113,7 @@ func (p *Pusher) at(target Target, dockerConfigs [][]byte) (*remote.Repository, 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.rests(asks(target.Namespace, ref.Registry)); err != nil {
+	if err := p.rests(target.Namespace, ref.Registry); err != nil {
 		return nil, err
 	}
 	return p.repository(ref, dockerConfigs)
@@ -215,7 +215,7 @@ func (p *pushing) manifest(
 
 func (p *pushing) failed(err error) error {
 	at := p.to.Reference.Registry
-	return p.noted(asks(p.namespace, at), explainPush(err, at))
+	return p.noted(p.namespace, at, explainPush(err, at))
 }
 
 // sending is a file that is being sent. If the registry does not take more of it for a while, the request ends.

@@ -26,9 +26,9 @@ type Mirror interface {
 	Schedd
 	// Usable returns why the mirror must not be used now, nil if it may be.
 	Usable() error
-	// Held records what HTCondor has said when it was asked about somebody's jobs: when the schedd's queue was set up,
-	// in Unix seconds (0: unknown), and of which jobs it said otherwise than the mirror. That counts until it is asked
-	// about the same ones again.
+	// Held records what HTCondor has answered about somebody's jobs: when the schedd's queue was set up, in Unix
+	// seconds (0: unknown), and for which of the jobs the mirror was wrong. That counts until HTCondor is asked about
+	// the same ones again.
 	Held(whose string, born int64, differ []string)
 }
 

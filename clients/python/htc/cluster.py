@@ -25,7 +25,7 @@ OUTPUT = "/apis/output.htc.cern.ch/v1alpha1"
 _IN_A_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 # Seconds to connect, and for which a connection may say nothing.
 _TIMEOUT = (10, 60)
-# Seconds for which one is borne whose rights were good before.
+# For how many seconds after a good answer a 401 or 403 may pass.
 _PATIENCE = 300
 
 

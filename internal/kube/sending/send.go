@@ -75,7 +75,7 @@ func (s *Sender) TakesNodes(ctx context.Context, id schedd.Identity, several boo
 	return err
 }
 
-// Room books room for what is to be staged of a run: its sandbox, and its inputs, of which some may be there already.
+// Room books room for what is to be staged of a run: its sandbox and its inputs; some of these may be there already.
 // Its error says what the run waits for. The caller calls leave when nothing of it is staged any more.
 func (s *Sender) Room(
 	run ledger.Run,

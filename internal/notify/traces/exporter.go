@@ -120,7 +120,7 @@ func parts(all []Trace) (requests [][]Trace) {
 	return requests
 }
 
-// begun counts the traces of which a request has the first part.
+// begun counts the traces that begin in a request.
 func begun(all []Trace) (n int) {
 	for _, t := range all {
 		if !t.goesOn {

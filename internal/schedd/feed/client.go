@@ -275,8 +275,8 @@ func (c *Client) latest() Mark {
 	return c.mark
 }
 
-// held records what HTCondor has said: when its queue was set up, and of which jobs it said otherwise than the feed. It
-// was asked about somebody's jobs, and what it has said about the jobs of others still counts.
+// held records what HTCondor has answered about somebody's jobs: when its queue was set up, and for which of them the
+// feed was wrong. What it has answered about the jobs of others still counts.
 func (c *Client) held(whose string, born int64, differ []string) {
 	c.mu.Lock()
 	c.born = born
