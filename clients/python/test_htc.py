@@ -414,7 +414,10 @@ class Cancel(Case):
         jobs[1].cancel()
         asked = self.cluster.patches[-1]["metadata"]["annotations"]
         self.assertEqual(asked, {"htc.cern.ch/cancel-procs": "1/1,3-4,8"})
-        for other in "0/3", "1/x", "1/3-":
+        many = {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": "1/" + ",".join(["0-999999"] * 20_000)}},
+                "status": {"attempt": 1}}
+        self.assertEqual(len(verdict.cancelled(many, 1_000_000)), 1_000_000)
+        for other in "0/3", "1/x", "1/3-", "1/" + "9" * 5000:
             self.assertEqual(verdict.cancelled({"metadata": {"annotations": asked | {
                 "htc.cern.ch/cancel-procs": other}}, "status": {"attempt": 1}}, 9), [])
 

@@ -60,10 +60,14 @@ def cancelled(job: dict, count: int) -> list[int]:
     """Returns which of the first jobs of the present attempt were cancelled one by one, by whomever."""
     asked = (job["metadata"].get("annotations") or {}).get(_CANCEL, "")
     attempt, _, ranges = asked.partition("/")
-    if attempt != str(job.get("status", {}).get("attempt")) or not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", ranges):
+    one = r"\d{1,9}(-\d{1,9})?"
+    if attempt != str(job.get("status", {}).get("attempt")) or not re.fullmatch(f"{one}(,{one})*", ranges):
         return []
-    ends = (part.partition("-")[::2] for part in ranges.split(","))
-    return [n for first, last in ends for n in range(int(first), min(int(last or first), count - 1) + 1)]
+    numbers, after = [], 0
+    for first, last in sorted((int(a), int(b or a)) for a, _, b in (r.partition("-") for r in ranges.split(","))):
+        numbers += range(max(first, after), min(last, count - 1) + 1)  # thousands may overlap
+        after = max(after, last + 1)
+    return numbers
 
 
 def bounds(workers: int, forgiven: int) -> dict[str, int]:
