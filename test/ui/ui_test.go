@@ -41,13 +41,18 @@ func (p tab) harmless() {
 	)
 }
 
-// goes clicks, and waits for what is there then. The page may change what is clicked at any time, so this is not done
-// by the mouse.
+// goes clicks, and waits for what is there then, of a link to another page in that page. The page may change what is
+// clicked at any time, so this is not done by the mouse.
 func (p tab) goes(click, until string) {
 	p.t.Helper()
 	p.until(seen(click))
-	eval[any](p, seen(click)+`.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
-	p.until(until)
+	eval[any](p, `((e) => {
+		const href = e.getAttribute("href");
+		const page = (url) => url.split("#")[0];
+		window.leaving = href !== null && page(new URL(href, document.baseURI).href) != page(location.href);
+		e.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}));
+	})(`+seen(click)+`)`)
+	p.until(`!window.leaving && (` + until + `)`)
 }
 
 func seen(selector string) string { return fmt.Sprintf("document.querySelector(%q)", selector) }
