@@ -105,7 +105,7 @@ func New(build Build) *Metrics {
 	)
 	m.work.openRuns = m.lookedUp(
 		"open_runs",
-		"submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`",
+		"submitted HTCJobs, and DAGs of HTCWorkflows, whose end HTCondor has not confirmed, by `schedd`",
 		"schedd",
 	)
 	m.work.openChecked = m.lookedUp(
@@ -164,7 +164,7 @@ func New(build Build) *Metrics {
 		"reason",
 	), since: m.lookedUp(
 		"waiting_since_timestamp_seconds",
-		"when the longest wait among them began, as Unix time; after a limit, or a wait for another HTCJob (`HTCJobNotEnded`, `HTCJobFailed`), it counts from when that is over",
+		"when the longest wait among them began, as Unix time; after a limit, a wait for another HTCJob (`HTCJobNotEnded`, `HTCJobFailed`) or for others' artifacts (`ArtifactWaits`), it counts from when that is over",
 		"reason",
 	)}
 	m.statusWrites = m.counters(

@@ -13,8 +13,8 @@ import (
 )
 
 // waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not
-// since its creation; one that waited at a limit waits for htcd only since there is room, and one that waited for
-// another HTCJob since that has ended.
+// since its creation; one that waited at a limit, or for its turn to fetch artifacts, waits for htcd only since there
+// is room, and one that waited for another HTCJob since that has ended.
 type waits struct {
 	count, since *prometheus.Desc
 	now          func() time.Time
@@ -94,9 +94,11 @@ const (
 	otherReason = "Other"
 )
 
-// limited are the reasons of HTCJobs that a limit, an administrator or another HTCJob keeps back: no fault.
+// limited are the reasons of HTCJobs that a limit, an administrator or another HTCJob keeps back: no fault. The alert
+// HTCdHTCJobsNotSent leaves out the same.
 var limited = []string{
 	"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "HTCJobNotEnded", "HTCJobFailed",
+	"ArtifactWaits",
 }
 
 // waitOf is why an HTCJob waits to be sent; empty: it does not.

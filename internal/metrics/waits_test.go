@@ -2,6 +2,9 @@ package metrics
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +75,18 @@ func TestTheTimeInWhichAnHTCJobWaitsForAnotherDoesNotCount(t *testing.T) {
 	require.Equal(t, time.Unix(1000, 0), w.m["ns/j"].since)
 	w.seen("ns/j", waiter("Pending", "Submitted", "False", "Waiting"))
 	require.Equal(t, time.Unix(9000, 0), w.m["ns/j"].since)
+}
+
+// What the alert leaves out while it lasts would set it off when it is over, if that time counted.
+func TestWhatTheAlertLeavesOutDoesNotCountLater(t *testing.T) {
+	rules, err := os.ReadFile("../../deploy/monitoring/alerts.yaml")
+	require.NoError(t, err)
+	leftOut := regexp.MustCompile(`htcd_waiting_since_timestamp_seconds\{reason!~"(.*?)"\}`).FindSubmatch(rules)
+	require.NotNil(t, leftOut)
+	pattern := regexp.MustCompile("^(" + string(leftOut[1]) + ")$")
+	for _, reason := range waitReasons {
+		require.Equal(t, pattern.MatchString(reason), slices.Contains(limited, reason), reason)
+	}
 }
 
 func TestHTCJobsThatWaitAreCountedByReasonWithTheOldest(t *testing.T) {
