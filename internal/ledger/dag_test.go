@@ -34,7 +34,6 @@ func TestWhatIsAskedAboutHTCJobsDoesNotShowDAGs(t *testing.T) {
 		"intents":           func(tx *Tx) (any, error) { return tx.Runs(RunFilter{State: Intent}) },
 		"use of a pool":     func(tx *Tx) (any, error) { return tx.PoolUse("grid") },
 		"recently sent":     func(tx *Tx) (any, error) { return tx.SentSince(noon.Add(-time.Hour)) },
-		"open at schedds":   func(tx *Tx) (any, error) { return tx.OpenRuns() },
 		"open procs":        func(tx *Tx) (any, error) { return tx.OpenProcs() },
 		"output to fetch":   func(tx *Tx) (any, error) { return tx.UnfetchedRuns() },
 		"artifacts to push": func(tx *Tx) (any, error) { return tx.UnpushedRuns() },
@@ -60,6 +59,9 @@ func TestWhatIsAskedAboutHTCJobsDoesNotShowDAGs(t *testing.T) {
 		_, err = tx.ProcByJobID("physics", "zero", "91.0", dag.TokenHash)
 		require.ErrorIs(t, err, ErrNotFound)
 
+		open, err := tx.OpenRuns()
+		require.NoError(t, err)
+		require.Equal(t, []OpenAt{{Schedd: dag.Schedd, Runs: 1, Checked: dag.Submitted}}, open, "it is compared, too")
 		sent, err := tx.SentWith("physics", "mine", false)
 		require.NoError(t, err)
 		require.True(t, sent, "its Secret is kept")

@@ -43,20 +43,20 @@ func (tx *Tx) NamespaceUse() (all []NamespaceUse, err error) {
 		WHERE r.`+ofHTCJobs+` AND r.confirmed = 0 AND r.state = 'Submitted' GROUP BY 1, 2 ORDER BY sum(t.n) DESC, 1, 2`)
 }
 
-// OpenAt sums up the runs of HTCJobs at one schedd whose end HTCondor has not confirmed.
+// OpenAt sums up the runs at one schedd whose end HTCondor has not confirmed.
 type OpenAt struct {
 	Collector, Schedd string
 	Runs              int
 	Checked           time.Time // the oldest time at which one of them was last asked about, or submitted
 }
 
-// OpenRuns sums up, for every schedd, the submitted runs whose end HTCondor has not confirmed.
+// OpenRuns sums up, for every schedd, the submitted runs, of both kinds, whose end HTCondor has not confirmed.
 func (tx *Tx) OpenRuns() (all []OpenAt, err error) {
 	defer wrap(&err, "sum up open runs")
 	return list(tx, into(func(o *OpenAt) []any {
 		return []any{&o.Collector, &o.Schedd, &o.Runs, (*moment)(&o.Checked)}
 	}), `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
-		WHERE `+ofHTCJobs+` AND confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
+		WHERE confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
 }
 
 // OpenProcs counts the procs at one schedd that may still be in its queue, as PoolUse does.
