@@ -88,6 +88,7 @@ for overlay in generic cern; do
 	render "deploy/overlays/$overlay" >"$out/install-$overlay.yaml"
 done
 render deploy/base/crd >"$out/crds.yaml"
+cp deploy/ceilings/ceilings.yaml "$out/"
 
 cp -rL deploy/helm/htcd "$work/htcd"
 find "$work/htcd" \( -name kustomization.yaml -o -name references.yaml -o -name alerts_test.yaml \) -delete

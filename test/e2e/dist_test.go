@@ -75,6 +75,7 @@ func TestARelease(t *testing.T) {
 			require.FileExists(t, filepath.Join(dirs[0], "install-"+name+".yaml"))
 		}
 	}
+	require.FileExists(t, filepath.Join(dirs[0], "ceilings.yaml"))
 	text, err := os.ReadFile(filepath.Join(dirs[0], "install.yaml"))
 	require.NoError(t, err)
 	index := indexOf(t, filepath.Join(dirs[0], "htcd-image.tar"))
