@@ -37,8 +37,9 @@ func (l *Lab) Identity() (Identity, error) {
 	if err != nil {
 		return id, err
 	}
-	if err := json.Unmarshal(data, &id); err != nil {
-		return id, fmt.Errorf("%s: %w", l.identityFile(), err)
+	if json.Unmarshal(data, &id) != nil {
+		// It is written as a whole: the machine has crashed since, and the lab with it.
+		return Identity{}, ErrNotRunning
 	}
 	started, err := StartTime(id.Init)
 	if err != nil || started != id.Started {

@@ -114,7 +114,7 @@ var Images = map[string][]string{
 	"r-base": {"bash", "coreutils", "r-base-core"},
 	// A notebook of docs/python.md, in test/e2e.
 	"notebook": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle"},
-	// The same with Dask, and its workers, in test/dask.
+	// The same with Dask, and its workers, in test/e2e, with the tag dask.
 	"dask": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle", "python3-distributed",
 		"python3-cryptography"},
 	// The notebook server of test/ui, with the tag jupyter.

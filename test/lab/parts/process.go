@@ -146,6 +146,9 @@ func (p *Process) end(ctx context.Context, s os.Signal, grace time.Duration) err
 		}
 		select {
 		case <-p.done:
+			// Its pid may be another process's by now.
+			p.frozen = false
+			return nil
 		case <-ctx.Done():
 		case <-time.After(grace):
 		}
