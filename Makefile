@@ -3,6 +3,11 @@ LAB ?= .lab
 # The tests have one of their own unless LAB says otherwise.
 TEST_LAB := $(if $(filter file,$(origin LAB)),.lab-test,$(LAB))
 
+# An empty one would be the machine's own /, and of one with blanks make would take each word for a directory.
+ifneq ($(words $(LAB))$(filter /,$(abspath $(LAB))),1)
+$(error LAB="$(LAB)" must name one directory, without blanks in its path, and not /)
+endif
+
 # Go modules to look at.
 MODULES = . test tools/release
 
@@ -248,6 +253,7 @@ clean: down ## stop the lab and remove everything built in this clone; the machi
 # With the flags of everything else that the lab builds (test/lab/cache), so that the standard library is compiled once.
 .PHONY: lab
 lab: ## build the lab's own program, used by up, down and demo
+	@[ $(words $(CURDIR)) = 1 ] || { echo "a lab needs a clone without blanks in its path: $(CURDIR)" >&2; exit 1; }
 	@mkdir -p $(LAB)/bin
 	@[ -x $(LAB)/bin/lab ] || echo "building the lab's own program into $(LAB)/bin: a minute where nothing of it has been compiled yet"
 	@cd test && CGO_ENABLED=0 GOGC=400 go build -trimpath -gcflags all=-dwarf=false -o $(abspath $(LAB))/bin/lab ./cmd/lab
