@@ -66,7 +66,7 @@ keep_stderr() {
 # in_json adds the file $2 to data, as the text $1, unless there is nothing in it.
 in_json() {
 	[ ! -s "$2" ] || data="$data,\"$1\":\"$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <"$2" |
-		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')\""
+		LC_ALL=C sed -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e 's/\n/\\n/g')\""
 }
 
 # tell_start tells htcd once that the job runs, if it does so for a second. Nobody waits for that, or depends on it.

@@ -86,21 +86,22 @@ func TestWrapperTellsOfNoEndWhenTheJobWillBeHeld(t *testing.T) {
 }
 
 func TestWrapperTellsWhatAJobHasWrittenUnlessItHasSucceeded(t *testing.T) {
+	const why = "Traceback:\n  File \"C:\\x\"\n\tin 'f'\n\nwhy"
 	for name, c := range map[string]struct {
 		ad, source string
 		told       any
 	}{
 		"a success":                         {"OnExitHold = false", "exit 0", nil},
-		"one that may be held for its code": {"OnExitHold = ExitCode =?= 0", "exit 0", "why"},
-		"a failure":                         {"OnExitHold = false", "exit 3", "why"},
-		"a file that is missing":            {`TransferOutput = "made"`, "exit 0", "why"},
+		"one that may be held for its code": {"OnExitHold = ExitCode =?= 0", "exit 0", why},
+		"a failure":                         {"OnExitHold = false", "exit 3", why},
+		"a file that is missing":            {`TransferOutput = "made"`, "exit 0", why},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := receive(t)
 			s := node(
 				t,
-				r.description("echo why >_condor_stderr; "+c.source+"\n"),
+				r.description("cat >_condor_stderr <<'EOF'\n"+why+"\nEOF\n"+c.source+"\n"),
 				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "stat": "", "find": ""},
 			)
 			s.ad(t, c.ad)
