@@ -8,6 +8,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import time
 import types
 import unittest
 import zlib
@@ -294,14 +295,28 @@ class Results(Case):
         self.assertEqual(self.asks("/archive"), [{"from": 0}])
 
     def test_what_is_wrong_with_one_result_concerns_its_job_alone(self):
-        jobs = htc.submit(len, items=["a", "b", "c"], image="python")
+        class Exits:
+            def __reduce__(self):
+                return sys.exit, ("gone",)
+
+        jobs = htc.submit(len, items=["a", "b", "c", "d"], image="python")
         self.cluster.end(0, {payload.RESULT: b"no pickle"})
         self.cluster.end(1)
+        self.cluster.end(3, returned(Exits()))
+        with self.assertRaisesRegex(htc.Error, "cannot be read here: SystemExit: gone"):
+            jobs[3].result(LIMIT)
         self.cluster.end(2, returned(1))
         self.assertEqual(jobs[2].result(LIMIT), 1)
         with self.assertRaisesRegex(htc.Error, "cannot be read here: UnpicklingError"):
             jobs[0].result(LIMIT)
         with self.assertRaisesRegex(htc.Error, f"has succeeded, and left no {payload.RESULT}"):
+            jobs[1].result(LIMIT)
+
+    def test_a_callback_that_ends_the_thread_ends_the_other_jobs_with_an_error(self):
+        jobs = self.script(2)
+        jobs[0].add_done_callback(lambda _: sys.exit("over"))
+        self.cluster.end(0)
+        with self.assertRaisesRegex(htc.Error, "SystemExit: over"):
             jobs[1].result(LIMIT)
 
     def test_a_cluster_that_is_away_is_asked_again_and_one_that_refuses_is_not(self):
@@ -395,18 +410,45 @@ class Results(Case):
 
 
 class Cancel(Case):
+    def patched(self, last):
+        """Waits for a change of the HTCJob."""
+        end = time.monotonic() + LIMIT
+        while self.cluster.patches[-1:] != [last]:
+            self.assertLess(time.monotonic(), end, self.cluster.patches[-1:])
+            time.sleep(0.01)
+
     def test_jobs_are_removed_one_by_one_and_the_last_ones_with_the_htcjob(self):
         jobs = self.script(4)
         self.assertTrue(jobs[1].cancel())
         self.assertTrue(jobs[2].cancel())
-        self.assertEqual(self.cluster.patches[-1], {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": "1/1-2"}}})
+        self.patched({"metadata": {"annotations": {"htc.cern.ch/cancel-procs": "1/1-2"}}})
         with self.assertRaises(CancelledError):
             jobs[1].result()
         self.cluster.end(0)
         jobs[0].result(LIMIT)
         self.assertFalse(jobs.cancel())
-        self.assertEqual(self.cluster.patches[-1], {"spec": {"suspend": True}})
+        self.patched({"spec": {"suspend": True}})
         self.assertEqual(len(list(htc.as_completed(jobs, LIMIT))), 4)
+
+    def test_many_jobs_that_are_cancelled_one_by_one_are_removed_with_few_changes(self):
+        with mock.patch("htc.futures._FIRST_PAUSE", 0.5):
+            jobs = self.script(20_000)
+            for job in jobs[1:]:
+                self.assertTrue(job.cancel())
+        self.patched({"metadata": {"annotations": {"htc.cern.ch/cancel-procs": "1/1-19999"}}})
+        self.assertLess(len(self.cluster.patches), 100)
+
+    def test_what_is_cancelled_right_before_the_end_of_the_program_is_removed(self):
+        program = (
+            "import time, types; from unittest import mock; from test_htc import *; cluster = Fake()\n"
+            "mock.patch('htc.submission.connect', lambda _: cluster).start()\n"
+            "mock.patch('htc.futures._FIRST_PAUSE', 0.5).start()\n"
+            "mock.patch('htc.futures.Futures._follow').start()\n"
+            "cluster.patches = types.SimpleNamespace(append=lambda patch: print(patch, flush=True))\n"
+            "for job in htc.submit('true', items=[{'A': 1}] * 9, image='centos')[1:]: job.cancel()\n"
+        )
+        said = subprocess.check_output([sys.executable, "-c", program], cwd=Path(__file__).parent, text=True)
+        self.assertIn("'1/1-8'", said.splitlines()[-1])
 
     def test_what_others_have_cancelled_stays_so(self):
         jobs = self.script(9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
 import os
 import shutil
 import threading
@@ -78,6 +79,8 @@ class Futures(Sequence):
         self._trouble = ""  # why the last look has failed
         self._asked = ""  # the last change that removes jobs which were cancelled
         self._kept = ""  # why that was refused
+        self._removing = -math.inf  # when cancel last had jobs removed
+        self._later: threading.Timer | None = None  # which has those removed that were cancelled right after
         self._lock = threading.RLock()
         self._wake = threading.Event()
         self._futures = [Future(self, proc) for proc in range(count)]
@@ -151,14 +154,14 @@ class Futures(Sequence):
                         raise Error(f"{self.name} cannot be followed: {e}; {again}") from e
                     now, pending, self._trouble = seen, False, str(e)
                 self.changed.set()
-                if self.done() and not (self._unwanted() and self._trouble):
+                if self.done() and not (self._unwanted() and (self._trouble or self._later)):
                     return
                 pause = _FIRST_PAUSE if now != seen or pending else min(1.5 * pause, _LONGEST_PAUSE)
                 seen = now
                 # Of a large HTCJob a look takes its time: most of the time is left to others.
                 self._wake.wait(max(pause, 4 * (time.monotonic() - began)))
                 self._wake.clear()
-        except Exception as e:
+        except BaseException as e:  # also what functions of add_done_callback raise, which would end the thread unseen
             for future in self:
                 self._end(future, error=e if isinstance(e, Error) else Error(f"{self.name}: {type(e).__name__}: {e}"))
             self.changed.set()
@@ -229,7 +232,7 @@ class Futures(Sequence):
             text, future = content.read(), wanted.pop(proc)
             try:
                 value = self._read(text)
-            except Exception as e:  # whatever an object's own code raises
+            except BaseException as e:  # whatever an object's own code raises, such as SystemExit
                 what = f"the result of job {proc} of {self.name}"
                 self._end(future, error=Error(f"{what} cannot be read here: {type(e).__name__}: {e}"))
             else:
@@ -253,9 +256,32 @@ class Futures(Sequence):
                 # Its own cancel, which removes the job, would come here again.
                 if not future.done() and concurrent.futures.Future.cancel(future):
                     future.set_running_or_notify_cancel()
-        self._wake.set()
-        self._remove(self.cluster.object("GET", self.cluster.jobs(self.name)))
+            if not (self._later or self._is_soon()):
+                self._removing = time.monotonic()
+                self._wake.set()
+                self._remove(self.cluster.object("GET", self.cluster.jobs(self.name)))
         return all(future.cancelled() for future in futures)
+
+    def _is_soon(self) -> bool:
+        """Reports whether jobs are being removed one after the other. Then the next ones are removed together."""
+        if time.monotonic() - self._removing > _FIRST_PAUSE:
+            return False
+        later = threading.Timer(_FIRST_PAUSE, self._remove_later)  # for which the program waits before it ends
+        try:
+            later.start()
+        except RuntimeError:  # the program ends
+            return False
+        self._later = later
+        return True
+
+    def _remove_later(self) -> None:
+        with self._lock:
+            self._removing, self._later = time.monotonic(), None
+            try:
+                self._remove(self.cluster.object("GET", self.cluster.jobs(self.name)))
+            except Refused as e:
+                self._trouble = str(e)
+        self._wake.set()
 
     def _unwanted(self) -> list[int]:
         return [future.proc for future in self if future.cancelled()]
