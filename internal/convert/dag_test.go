@@ -490,3 +490,14 @@ func TestNodesWhoseNamesBeginAlikeAreNamedAtOnce(t *testing.T) {
 	require.Len(t, l.taken, most)
 	require.True(t, l.taken[v1alpha1.NodeName(fmt.Sprintf("%.48s-%d", strings.Repeat("long_", 12), most))])
 }
+
+func TestWhatEndsASubDAGDoesNotEndTheWorkflow(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nSUBDAG EXTERNAL u inner.dag\nABORT-DAG-ON a 5\n"+
+		"-- inner.dag --\nJOB b work.sub\nABORT-DAG-ON b 3 RETURN 0\n"+workFiles, Options{Image: "centos"})
+	require.Contains(t, lost(r), "inner.dag:2: ABORT-DAG-ON b 3 RETURN 0\n    cannot: it would end the whole workflow")
+	require.NotContains(t, lost(r), "flow.dag:3:")
+	for _, s := range r.Workflow.Spec.Steps {
+		require.Equal(t, s.Name == "a", len(s.AbortExitCodes) == 1, s.Name)
+		require.Nil(t, s.AbortReturn)
+	}
+}

@@ -141,6 +141,9 @@ func abortLine(n *dagfile.Node) Line {
 	case n.Kind == dagfile.Subdag:
 		return Line{Verdict: Cannot, Words: "steps end a workflow, not several of them together",
 			Instead: "ABORT-DAG-ON of the nodes in " + n.Submit}
+	case n.Apart():
+		return Line{Verdict: Cannot, Words: "it would end the whole workflow, while DAGMan ends only the DAG of the SUBDAG",
+			Instead: "that DAG as a workflow of its own"}
 	case n.Abort.Code < 1 || n.Abort.Code > 255:
 		return Line{Verdict: Cannot, Words: "abortExitCodes are exit codes of failures, from 1 to 255",
 			Instead: "a script that ends with such a code"}

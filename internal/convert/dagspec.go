@@ -174,7 +174,7 @@ func (w *work) retried(n *dagfile.Node) {
 			w.Job.HTCOpts = strings.TrimSpace(w.Job.HTCOpts + fmt.Sprintf("\nretry_until = %d", n.UnlessExit))
 		}
 	}
-	if a := n.Abort; a != nil && a.Code >= 1 && a.Code <= 255 {
+	if a := n.Abort; a != nil && !n.Apart() && a.Code >= 1 && a.Code <= 255 {
 		w.AbortExitCodes = []int32{int32(a.Code)} // #nosec G115 -- as bounded
 		if a.Return != a.Code {
 			w.AbortReturn = new(int32(a.Return)) // #nosec G115 -- from 0 to 255

@@ -94,6 +94,9 @@ type Node struct {
 // Job is what $(JOB) stands for: the node's name in its own DAG.
 func (n *Node) Job() string { return n.Name[n.prefix:] }
 
+// Apart says whether the node is one of a SUBDAG, which has a DAGMan of its own.
+func (n *Node) Apart() bool { return n.prefix > 0 }
+
 // Abort says that the DAG ends when a node has ended with Code; then DAGMan ends with Return, or with Code too. Of
 // several for one node DAGMan follows the last.
 type Abort struct {

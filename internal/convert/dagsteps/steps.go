@@ -178,7 +178,7 @@ func class(n *dagfile.Node) string {
 	}
 	slices.Sort(vars)
 	var abort [2]int
-	if n.Abort != nil {
+	if n.Abort != nil && !n.Apart() {
 		abort = [2]int{n.Abort.Code, n.Abort.Return}
 	}
 	return fmt.Sprintf(
