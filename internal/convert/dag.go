@@ -152,6 +152,9 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		}
 		steppers[i], works[i] = stepper, stepper.work(nil)
 		works[i].Pull = p.pulls
+		if file, is := p.rewrites(i); is {
+			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)
+		}
 	}
 	if !refused && flow.Sequences > 1 {
 		renamed, taken := conflicts(works)

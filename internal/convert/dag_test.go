@@ -501,3 +501,26 @@ func TestWhatEndsASubDAGDoesNotEndTheWorkflow(t *testing.T) {
 		require.Nil(t, s.AbortReturn)
 	}
 }
+
+func TestNodesThatChangeWhatTheyPullAreStepsOfTheirOwn(t *testing.T) {
+	files := "-- make.sub --\nexecutable = work.sh\narguments = $(n)\ntransfer_output_files = out.$(n)\nqueue\n" +
+		"-- add.sub --\nexecutable = work.sh\narguments = $(n)\ntransfer_input_files = out.$(n)\n" +
+		"transfer_output_files = out.$(n)\nqueue\n-- work.sh --\n#!/bin/sh\n"
+	vars := "VARS a n=\"1\"\nVARS c n=\"2\"\nVARS b n=\"1\"\nVARS d n=\"2\"\n"
+	for name, edges := range map[string]string{
+		"alike":        "PARENT a CHILD b\nPARENT c CHILD d\n",
+		"side by side": "PARENT a c CHILD b d\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := converted(t, "-- flow.dag --\nJOB a make.sub\nJOB c make.sub\nJOB b add.sub\nJOB d add.sub\n"+edges+vars+
+				files, Options{Image: "centos"})
+			require.NotNil(t, r.Workflow, lost(r))
+			for _, s := range r.Workflow.Spec.Steps {
+				for _, o := range s.Job.Outputs {
+					matched := slices.ContainsFunc(s.Pull, func(p v1alpha1.Pull) bool { return p.Path == o.Path })
+					require.False(t, matched && strings.Contains(o.Path, "*"), s.Name)
+				}
+			}
+		})
+	}
+}

@@ -79,6 +79,28 @@ func (p *puller) pattern(k int, at, name string, job int) (string, bool) {
 	return "", false
 }
 
+// rewrites finds a file that a job of the step itself is to leave, pulls, and has only a pattern for: these match
+// nothing that was there before.
+func (p *puller) rewrites(step int) (string, bool) {
+	for _, of := range p.steppers[step].a.g.parts {
+		for _, file := range of.outputs {
+			byPattern := slices.ContainsFunc(p.works[step].Job.Outputs, func(o v1alpha1.StepOutput) bool {
+				top, _, _ := strings.Cut(o.Path, "/")
+				is, err := path.Match(o.Path, file)
+				return strings.Contains(top, "*") && err == nil && is
+			})
+			pulled := slices.ContainsFunc(p.pulls, func(pull v1alpha1.Pull) bool {
+				is, err := path.Match(pull.Path, file)
+				return err == nil && is
+			})
+			if byPattern && pulled {
+				return file, true
+			}
+		}
+	}
+	return "", false
+}
+
 // printed reports whether a file is what a job of a step before prints, which no step can pull.
 func (p *puller) printed(at string) bool {
 	return slices.ContainsFunc(p.before(), func(k int) bool {
