@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -231,4 +233,19 @@ func TestWhatComesAfterRepeatedSequencesIsKeptByAResumedAttempt(t *testing.T) {
 	w.rerun("w", "again")
 	w.ends(5)
 	require.Equal(t, map[string]string{"plot/": "carried"}, w.states(6), "nothing before it has run again")
+}
+
+func TestWhatSeveralRulesDoAtOnceIsOneEvent(t *testing.T) {
+	w := newWorld(t)
+	w.apply(repeated(func(flow *v1alpha1.HTCWorkflow) {
+		flow.Spec.Rules = append(flow.Spec.Rules, v1alpha1.Rule{Step: "fit", Metric: "chi2", When: "value < 2",
+			Action: v1alpha1.ActionRepeat})
+	}))
+	w.measures(1, map[int]float64{0: 1, 1: 3, 2: 2})
+	w.ends(1)
+	require.NoError(t, w.measure(t.Context(), "default/w"))
+	acted := slices.DeleteFunc(slices.Clone(w.told), func(e string) bool { return !strings.HasPrefix(e, "RuleActed") })
+	require.Len(t, acted, 1, "client-go would drop the words of a second one")
+	require.Contains(t, acted[0], "RuleActed: rule 1 (fit.chi2, value > 2): it is 3 in job_1; ")
+	require.Contains(t, acted[0], "; rule 2 (fit.chi2, value < 2): it is 1 in job_0; ")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -265,21 +266,30 @@ func (s Situation) untold() bool {
 	return slices.ContainsFunc(s.Rules, func(r ledger.RuleState) bool { return !r.Told })
 }
 
-// tell makes the Events of what rules have done, also of what they did before htcd began.
+// tell makes the Event of what rules have done, also of what they did before htcd began. It is one for all of them:
+// client-go takes further ones of the same reason for repetitions of the first, and drops what they say.
 func (c *Controller) tell(ctx context.Context, s Situation) error {
 	first := s.DAGs[0].Run
+	var untold []string
 	for _, r := range s.Rules {
-		if r.Told {
-			continue
-		}
-		c.Events.Normal(s.Workflow, "RuleActed", r.Message)
-		c.Log.Info().Str("workflow", keyOf(first)).Str("rule", r.Message).Msg("a rule has acted")
-		if err := c.Ledger.Write(
-			ctx,
-			func(tx *ledger.Tx) error { return tx.TellRule(first.UID, first.Attempt, r) },
-		); err != nil {
-			return err
+		if !r.Told {
+			untold = append(untold, r.Message)
+			c.Log.Info().Str("workflow", keyOf(first)).Str("rule", r.Message).Msg("a rule has acted")
 		}
 	}
-	return nil
+	if len(untold) == 0 {
+		return nil
+	}
+	c.Events.Normal(s.Workflow, "RuleActed", strings.Join(untold, "; "))
+	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		for _, r := range s.Rules {
+			if r.Told {
+				continue
+			}
+			if err := tx.TellRule(first.UID, first.Attempt, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

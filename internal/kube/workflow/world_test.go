@@ -40,6 +40,7 @@ type world struct {
 	own    []secrets.Own  // of every namespace
 	asks   backend.Schedd // what is asked instead of schedd; nil: that
 	warned []string       // Events of workflows: reason and message
+	told   []string       // those that are no warnings
 	lags   bool           // whether the store does not show that finalizers were removed
 }
 
@@ -297,7 +298,9 @@ func (w *world) deleteNow(name string) {
 	w.settle()
 }
 
-func (w *world) Normal(*v1alpha1.HTCWorkflow, string, string) {}
+func (w *world) Normal(_ *v1alpha1.HTCWorkflow, reason, message string) {
+	w.told = append(w.told, reason+": "+message)
+}
 func (w *world) Warning(_ *v1alpha1.HTCWorkflow, reason, message string) {
 	w.warned = append(w.warned, reason+": "+message)
 }
