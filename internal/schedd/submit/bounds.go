@@ -12,9 +12,9 @@ import (
 )
 
 // The schedd, the negotiator, the machines and the tools evaluate what a user has written, as often as they like. What
-// that can take is bounded by three rules: an expression calls only functions whose result is not longer than their
-// arguments; it contains no nested ad, whose attributes could refer to each other; and it is small even with everything
-// in it that it refers to.
+// that can take is bounded by four rules: an expression calls only functions whose result is not longer than their
+// arguments; it contains no nested ad, whose attributes could refer to each other; it is small even with everything in
+// it that it refers to; and what it looks for with regular expressions is soon found (patterns.go).
 
 // checkBounds refuses a nested ad and a call of any other function, at its place in the text v.
 func checkBounds(v string, x classad.Expr) error {
@@ -31,6 +31,8 @@ func checkBounds(v string, x classad.Expr) error {
 					fmt.Sprintf("the function %.40s", x.Name),
 					"one of "+strings.Join(htcopts.Functions, ", "),
 				)
+			} else if _, wrong := searchOf(x); wrong != "" {
+				err = misplaced(v, x.Off, wrong, "one that is soon done (docs/htcjob.md, \"Expressions\")")
 			}
 		}
 		return err == nil
@@ -74,6 +76,7 @@ func tooLong(options []option) (key string, err error) {
 		}
 		l := c.set[attribute]
 		l.size, l.refs = l.size+len(o.value), append(l.refs, referred(o)...)
+		l.searches = append(l.searches, searches(o)...)
 	}
 	for _, o := range options {
 		attribute := attributeOf(o.key)
@@ -87,6 +90,11 @@ func tooLong(options []option) (key string, err error) {
 				"found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones",
 				maxExpanded>>10,
 			)
+		case c.set[attribute].steps > maxSteps:
+			return o.key, errors.New(
+				"found regular expressions that may take long, with those of what it refers to, " +
+					"expected fewer, with fewer repetitions, alternatives or characters to look through",
+			)
 		}
 	}
 	return "", nil
@@ -95,12 +103,15 @@ func tooLong(options []option) (key string, err error) {
 // chain has the attributes that lines set, in lower case.
 type chain struct{ set map[string]*link }
 
-// link is the value of one attribute: its size, and the names in it, in lower case, each as often as it is there.
+// link is the value of one attribute: its size, the names in it, in lower case, each as often as it is there, and what
+// it looks for.
 type link struct {
-	size int
-	refs []string
+	size     int
+	refs     []string
+	searches []search
 
 	expanded int // 0: not known yet
+	steps    int // of the searches, with those of the names
 	open     bool
 }
 
@@ -118,22 +129,62 @@ func (c chain) expanded(attribute string) int {
 		return l.expanded
 	}
 	l.open = true
-	size := l.size
+	size := c.with(l.size, l.refs)
 	for _, ref := range l.refs {
-		if size = min(size+c.expanded(ref), endless); size == endless {
-			break
+		if other := c.set[ref]; other != nil {
+			l.steps = min(l.steps+other.steps, endless)
 		}
+	}
+	for _, s := range l.searches {
+		in := names(s.in)
+		length := c.with(lengthOf(s.in), in)
+		if slices.Contains(in, "transferinput") { // of URLs
+			length += maxExpanded
+		}
+		l.steps = min(l.steps+s.steps(length), endless)
 	}
 	l.open, l.expanded = false, size
 	return size
 }
 
-// referred returns the names to which an expression refers, in lower case, except those in the other ad of a match.
+// with adds to a size those of what is referred to.
+func (c chain) with(size int, refs []string) int {
+	for _, ref := range refs {
+		if size = min(size+c.expanded(ref), endless); size == endless {
+			break
+		}
+	}
+	return size
+}
+
+// referred returns the names to which a line refers.
 func referred(o option) []string {
 	x, err := classad.ParseExpr(o.value)
 	if err != nil || !isExpression(o.key) {
 		return nil
 	}
+	return names(x)
+}
+
+// searches returns the calls in a line that look for regular expressions.
+func searches(o option) (all []search) {
+	x, err := classad.ParseExpr(o.value)
+	if err != nil || !isExpression(o.key) {
+		return nil
+	}
+	classad.Walk(x, func(x classad.Expr) bool {
+		if call, is := x.(*classad.Call); is {
+			if s, _ := searchOf(call); s != nil {
+				all = append(all, *s)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// names returns those to which an expression refers, in lower case, except those in the other ad of a match.
+func names(x classad.Expr) []string {
 	var names []string
 	classad.Walk(x, func(x classad.Expr) bool {
 		switch x := x.(type) {
@@ -176,6 +227,8 @@ func attributeOf(key string) string {
 		return "concurrencylimits"
 	case "priority":
 		return "jobprio"
+	case "transfer_output_files":
+		return "transferoutput"
 	}
 	return strings.ReplaceAll(key, "_", "")
 }
