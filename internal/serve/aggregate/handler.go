@@ -43,7 +43,7 @@ func newHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string,
 		parameters ...string) {
 		pattern := "GET /apis/" + GroupVersion.String() + "/namespaces/{namespace}/" + resource + "/{name}/log" + what
-		mux.HandleFunc(pattern, answer(resource, find, proxy, log, contentType, parameters...))
+		mux.HandleFunc(pattern, answer(resource, source.Place, find, proxy, log, contentType, parameters...))
 	}
 	const text, lines = "text/plain; charset=utf-8", "application/x-ndjson"
 	serve(resourceJobs, "", source.Log, text, "proc", "attempt", "stream", "follow", "tailLines", "offset")
@@ -73,7 +73,8 @@ func newHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
 	for _, scope := range []string{"", "/namespaces/{namespace}"} { // the apiserver asks RBAC for the cluster, or for the namespace
 		mux.HandleFunc("GET /apis/"+GroupVersion.String()+scope+"/"+resourceHistory,
-			answer(resourceHistory, source.History, proxy, log, lines, "since", "user", "failed", "before", "limit"))
+			answer(resourceHistory, source.Place, source.History, proxy, log, lines,
+				"since", "user", "failed", "before", "limit"))
 	}
 	mux.HandleFunc("/", notServed)
 	return mux
@@ -108,6 +109,7 @@ func notServed(w http.ResponseWriter, r *http.Request) {
 
 func answer(
 	resource string,
+	place func(Query) (give func(), err error),
 	find func(context.Context, Query) (*Answer, error),
 	proxy *FrontProxy,
 	log zerolog.Logger,
@@ -127,6 +129,12 @@ func answer(
 		), proxy.user(
 			r.Header,
 		)
+		give, err := place(q)
+		if err != nil {
+			writeStatus(w, err)
+			return
+		}
+		defer give()
 		a, err := find(r.Context(), q)
 		if err != nil {
 			if r.Context().Err() == nil {

@@ -16,7 +16,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +72,16 @@ func (a *authority) client(name string, use x509.ExtKeyUsage) []tls.Certificate 
 type source struct {
 	log   func(Query) (*Answer, error)
 	asked []Query
+	full  error // of Place
+	held  atomic.Int32
+}
+
+func (s *source) Place(Query) (func(), error) {
+	if s.full != nil {
+		return nil, s.full
+	}
+	s.held.Add(1)
+	return func() { s.held.Add(-1) }, nil
 }
 
 func (s *source) Log(_ context.Context, q Query) (*Answer, error) {
@@ -374,6 +386,32 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	require.Len(t, s.asked, asked+3)
+}
+
+func TestAnAnswerHasAPlaceUntilItsEnd(t *testing.T) {
+	a := newAuthority(t)
+	s := &source{}
+	get, _ := served(t, s, map[string]string{"requestheader-client-ca-file": a.PEM})
+	proxy := a.client("any", x509.ExtKeyUsageClientAuth)
+	s.log = func(Query) (*Answer, error) {
+		return &Answer{Close: func() {}, Write: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, strconv.Itoa(int(s.held.Load())))
+			return err
+		}}, nil
+	}
+	for _, path := range []string{logPath, logPath + "/archive", logPath + "/procs"} {
+		_, body, err := get(path, proxy)
+		require.NoError(t, err)
+		require.Equal(t, "1", body)
+		require.Eventually(t, func() bool { return s.held.Load() == 0 }, 5*time.Second, time.Millisecond)
+	}
+	asked := len(s.asked)
+	s.full = apierrors.NewTooManyRequests("full", 5)
+	response, _, err := get(logPath+"/archive", proxy)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusTooManyRequests, response.StatusCode)
+	require.Equal(t, "5", response.Header.Get("Retry-After"))
+	require.Len(t, s.asked, asked)
 }
 
 func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {

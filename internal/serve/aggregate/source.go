@@ -178,6 +178,8 @@ type File struct {
 
 // Source finds output. Its errors are a *StatusError of apimachinery if the user can do something about them.
 type Source interface {
+	// Place reserves room for an answer, which one who reads slowly keeps until give is called.
+	Place(q Query) (give func(), err error)
 	Log(ctx context.Context, q Query) (*Answer, error)
 	Archive(ctx context.Context, q Query) (*Answer, error)
 	Files(ctx context.Context, q Query) (*Answer, error)

@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// nodesAtOnce is how many are read from the ledger at a time: a read delays what is written.
-const nodesAtOnce = 1000
+// nodesAtOnce is how many are read from the ledger at a time, as procsAtOnce.
+const nodesAtOnce = 200
 
 // Nodes lists nodes of a workflow, those of the DAGs that were sent.
 func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {

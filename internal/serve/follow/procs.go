@@ -15,8 +15,9 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// procsAtOnce is how many are read from the ledger at a time: a read delays what is written.
-const procsAtOnce = 1000
+// procsAtOnce is how many are read from the ledger at a time: a read delays what is written, and they are in memory
+// until the reader has taken them.
+const procsAtOnce = 200
 
 // Procs lists jobs of an HTCJob, those of an attempt that was sent.
 func (r *Reader) Procs(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {

@@ -61,6 +61,7 @@ const (
 // Limits of asking. The apiserver has none of its own for logs.
 const (
 	mostFollowers = 512 // at once, each of which asks the ledger once a Pause
+	mostReaders   = 128 // at once who do not follow, each of whom keeps a page of a list while reading slowly
 	mostQuestions = 8   // to HTCondor at once
 )
 
@@ -69,6 +70,7 @@ type Reader struct {
 	o         Options
 	places    *shares
 	followers *shares
+	readers   *shares
 	questions *shares
 	room      *room
 	reports   singleflight.Group // of usage
@@ -80,12 +82,26 @@ func New(o Options) *Reader {
 		o:         o,
 		places:    newShares(int64(o.Places)),
 		followers: newShares(mostFollowers),
+		readers:   newShares(mostReaders),
 		questions: newShares(mostQuestions),
 		room:      &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)},
 	}
 }
 
 var _ aggregate.Source = (*Reader)(nil)
+
+// Place counts those who follow elsewhere.
+func (r *Reader) Place(q aggregate.Query) (give func(), err error) {
+	p := requester{q.User, q.Namespace}
+	switch {
+	case q.Follow:
+		return func() {}, nil
+	case !r.readers.take(p, 1):
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("htcd answers %d readers at once, and your share of that, "+
+			"or the share of namespace %s, is used up", mostReaders, q.Namespace), 5)
+	}
+	return func() { r.readers.give(p, 1) }, nil
+}
 
 // found is what is known about a job.
 type found struct {

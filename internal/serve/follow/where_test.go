@@ -216,6 +216,31 @@ func TestAReaderOfManyLeavesPlacesToOthers(t *testing.T) {
 	require.Zero(t, w.places.held)
 }
 
+func TestSlowReadersLeavePlacesToOthers(t *testing.T) {
+	r := New(Options{})
+	anna := aggregate.Query{User: "anna", Namespace: "a"}
+	var given []func()
+	for {
+		give, err := r.Place(anna)
+		if err != nil {
+			require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+			break
+		}
+		given = append(given, give)
+	}
+	require.Len(t, given, mostReaders/2)
+	follows := anna
+	follows.Follow = true
+	_, err := r.Place(follows)
+	require.NoError(t, err, "it has a place of its own")
+	_, err = r.Place(aggregate.Query{User: "bert", Namespace: "b"})
+	require.NoError(t, err)
+	for _, give := range given {
+		give()
+	}
+	require.EqualValues(t, 1, r.readers.held)
+}
+
 func TestCopiesLeaveTheVolumeItsRoom(t *testing.T) {
 	for name, full := range map[string]func(*world){
 		"keep-free":  func(w *world) { w.room.keepFree = 1 << 62 },
