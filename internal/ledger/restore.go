@@ -36,20 +36,22 @@ func restore(ctx context.Context, from, path string) error {
 	return replace(path, func(part string) error {
 		err := copyPages(ctx, from, part)
 		if err == nil {
-			err = errors.Join(examine(ctx, part), holdsProcs(ctx, part))
+			err = errors.Join(examine(ctx, part), holdsProcs(ctx, part, ""))
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}
 		return nil
-	}, func() error { return setAside(path) })
+	}, func() error { return setAside(ctx, path) })
 }
 
-// setAside leaves the ledger at path, too, so that there is one at any time.
-func setAside(path string) error {
+// setAside leaves the ledger at path, too, so that there is one at any time. What a writer that died has left in the
+// journal is rolled back before, if it can be: whoever is interrupted between the steps leaves a ledger without it.
+func setAside(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return ignoreMissing(os.Remove(path + journalSuffix))
 	}
+	_ = holdsProcs(ctx, path, "&mode=rw") // a damaged one is set aside as it is
 	if err := ignoreMissing(os.Remove(path + Replaced + journalSuffix)); err != nil {
 		return err
 	}
@@ -72,8 +74,8 @@ func ignoreMissing(err error) error {
 }
 
 // holdsProcs refuses a file that is no ledger, an empty one included.
-func holdsProcs(ctx context.Context, path string) error {
-	db, err := openDB(path, readerPragmas)
+func holdsProcs(ctx context.Context, path, more string) error {
+	db, err := openDB(path, readerPragmas+more)
 	if err != nil {
 		return err
 	}

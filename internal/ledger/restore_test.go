@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,4 +70,37 @@ func TestWhatIsNoLedgerIsNotRestored(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 	require.Equal(t, there, files())
+}
+
+// A restore can be interrupted between its steps, with the ledger still there that a writer has left half written.
+func TestTheLedgerThatIsSetAsideIsWhole(t *testing.T) {
+	l, path := openTemp(t)
+	for i := range 200 {
+		insert(t, l, testRun(fmt.Sprint("run-", i)))
+	}
+	require.NoError(t, l.Close())
+	// A writer whose pages are on disk before its commit, as they are while it commits.
+	db, err := openDB(path, allPragmas+"&_pragma=journal_mode(PERSIST)&_pragma=cache_size(1)&_pragma=cache_spill(1)")
+	require.NoError(t, err)
+	tx, err := db.BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.Exec(`DELETE FROM runs`)
+	require.NoError(t, err)
+	died := filepath.Join(t.TempDir(), "htcjobs.db")
+	for _, suffix := range []string{"", journalSuffix} {
+		content, err := os.ReadFile(path + suffix)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(died+suffix, content, 0o600))
+	}
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, db.Close())
+
+	require.NoError(t, setAside(t.Context(), died))
+	for _, name := range []string{died, died + Replaced} {
+		require.NoError(t, os.RemoveAll(died+Replaced+journalSuffix))
+		var n int
+		require.NoError(t, shell(t, name).QueryRow(`SELECT count(*) FROM runs`).Scan(&n))
+		require.Equal(t, 200, n)
+		require.NoError(t, examine(t.Context(), name))
+	}
 }
