@@ -57,10 +57,14 @@ func queues(book Ledger) func(context.Context, schedd.Endpoint, schedd.Queue) ([
 		known := func(tx *ledger.Tx) (is bool, err error) {
 			rows, err := tx.Queues(at.Collector, at.Schedd)
 			all = make([]schedd.Queue, len(rows))
+			// What is noted for later was noted while the clock was ahead.
 			for i, q := range rows {
 				all[i] = schedd.Queue(q)
+				if i == 0 || !q.Since.After(now.Since) {
+					is = q.Born == now.Born
+				}
 			}
-			return len(all) > 0 && all[len(all)-1].Born == now.Born, err
+			return is, err
 		}
 		var is bool
 		err = book.Read(ctx, func(tx *ledger.Tx) (err error) { is, err = known(tx); return err })

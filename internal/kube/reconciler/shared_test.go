@@ -39,3 +39,20 @@ func TestTheLedgerRemembersTheQueuesOfASchedd(t *testing.T) {
 	require.Equal(t, []schedd.Queue{since(7, 1), since(5, 3), since(7, 5), since(9, 6)}, all)
 	require.NoError(t, dry.Close())
 }
+
+func TestAQueueIsNotedOnceIfTheClockGoesBack(t *testing.T) {
+	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
+	require.NoError(t, err)
+	defer book.Close()
+	since := func(born, minute int64) schedd.Queue {
+		return schedd.Queue{Born: born, Since: time.Unix(60*minute, 0).UTC()}
+	}
+	first, second, third := since(7, 1), since(5, 900), since(3, 20)
+	for _, now := range []schedd.Queue{first, second, since(5, 10), third, since(3, 21), since(3, 22)} {
+		_, err := queues(book)(t.Context(), schedd.Endpoint{Schedd: "a"}, now)
+		require.NoError(t, err)
+	}
+	all, err := queues(book)(t.Context(), schedd.Endpoint{Schedd: "a"}, since(3, 23))
+	require.NoError(t, err)
+	require.Equal(t, []schedd.Queue{first, since(5, 10), third, second}, all)
+}
