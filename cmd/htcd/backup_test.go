@@ -49,6 +49,25 @@ func TestBackupKeepsTheLatestCopiesAndNothingElseOfThem(t *testing.T) {
 	require.FileExists(t, file)
 }
 
+func TestACopyStaysAlsoIfTheClockWasAheadBefore(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	l, err := ledger.Open(t.Context(), filepath.Join(data, "sqlite", "htcjobs.db"))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	for _, name := range []string{"htcjobs-20200101T000000Z.db", "htcjobs-29990101T000000Z.db", "htcjobs-29990102T000000Z.db"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	environ := []string{"HTCD_DATA=" + data}
+	require.Equal(t, exitFailure, run("htcd", []string{"restore", dir}, environ), "which is the latest is not known")
+	require.Equal(t, 0, run("htcd", []string{"backup", dir, "--keep", "2"}, environ))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	require.Equal(t, "htcjobs-20200101T000000Z.db", entries[0].Name())
+	require.Equal(t, 0, run("htcd", []string{"restore", filepath.Join(dir, entries[1].Name())}, environ))
+	require.Equal(t, 0, run("htcd", []string{"restore", dir}, environ))
+}
+
 func TestRestoreTakesTheLatestCopy(t *testing.T) {
 	data, dir := t.TempDir(), t.TempDir()
 	path := filepath.Join(data, "sqlite", "htcjobs.db")

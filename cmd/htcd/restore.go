@@ -20,7 +20,7 @@ func restoreCommand(environ []string) *cobra.Command {
 		Use:   "restore FILE|DIRECTORY",
 		Short: "Put a copy of the ledger in its place, while htcd is stopped",
 		Long: `Put a copy that htcd backup has made in the place of the ledger, or the latest one in a DIRECTORY. Stop htcd first. The copy is checked, and
-stays. The ledger that was there is kept beside it, as htcjobs.db` + ledger.Replaced + `.
+stays. Where a copy's name has a time to come, the clock was wrong, and which is the latest is not known: name one then. The ledger that was there is kept beside it, as htcjobs.db` + ledger.Replaced + `.
 
 Exit codes:
   0  the copy is the ledger

@@ -37,18 +37,21 @@ func Backup(ctx context.Context, out io.Writer, from, to string, keep int) error
 	if keep == 0 {
 		return nil
 	}
-	return prune(dir, keep)
+	return prune(dir, filepath.Base(to), keep)
 }
 
-// prune removes all but the latest copies of a directory, and parts of copies that were begun a day ago or earlier.
-func prune(dir string, keep int) error {
+// prune removes all but the latest copies of a directory, and parts of copies that were begun a day ago or earlier. The
+// one just made is the latest: what is named after it was made while the clock was ahead, and goes first.
+func prune(dir, made string, keep int) error {
 	entries, err := os.ReadDir(dir) // sorted by name, and so by time
 	if err != nil {
 		return err
 	}
-	var copies, gone []string
+	var ahead, copies, gone []string
 	for _, e := range entries {
-		if ok, _ := filepath.Match(backups, e.Name()); ok {
+		if ok, _ := filepath.Match(backups, e.Name()); ok && e.Name() > made {
+			ahead = append(ahead, e.Name())
+		} else if ok {
 			copies = append(copies, e.Name())
 		}
 		if ok, _ := filepath.Match(backups+".*"+ledger.PartSuffix, e.Name()); !ok {
@@ -58,6 +61,7 @@ func prune(dir string, keep int) error {
 			gone = append(gone, e.Name())
 		}
 	}
+	copies = append(ahead, copies...)
 	var errs []error
 	for _, name := range append(gone, copies[:max(0, len(copies)-keep)]...) {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -80,7 +84,8 @@ func Restore(ctx context.Context, out io.Writer, from, to string) error {
 	return nil
 }
 
-// latest returns a file, or of a directory the latest copy in it.
+// latest returns a file, or of a directory the latest copy in it. It refuses to choose if one was made in the future:
+// the clock was ahead then, or is behind now, and the names do not tell which is the latest.
 func latest(path string) (string, error) {
 	is, err := os.Stat(path)
 	if err != nil || !is.IsDir() {
@@ -96,8 +101,12 @@ func latest(path string) (string, error) {
 			found = e.Name()
 		}
 	}
-	if found == "" {
+	switch at, err := time.Parse(backupName, found); {
+	case found == "":
 		return "", fmt.Errorf("%s has no copies called %s", path, backups)
+	case err == nil && time.Until(at) > 5*time.Minute:
+		return "", fmt.Errorf("by the clock %s has not been made yet, so it may not be the latest copy: name one of %s",
+			found, path)
 	}
 	return filepath.Join(path, found), nil
 }
