@@ -11,11 +11,13 @@ import (
 // ends it only after millions of steps, some 0.2 s, and makes it for each machine. So a pattern is a text that repeats
 // no group, and the steps that all searches of an expression can take at worst are bounded.
 
-// maxSteps is how many steps the searches of an expression may take, with those of what it refers to: some ms.
-// Each counts as leastSteps at least, since a machine's text may be longer than unknownText.
+// maxSteps is how many steps the searches of an expression may take, with those of what it refers to: some ms. Since a
+// machine's text may be longer than unknownText, each counts as leastSteps at least, and as leastRepeated if it repeats
+// something.
 const (
-	maxSteps   = 1 << 21
-	leastSteps = 1 << 17
+	maxSteps      = 1 << 21
+	leastSteps    = 1 << 12
+	leastRepeated = 1 << 17
 )
 
 // search is a call that looks for a regular expression.
@@ -35,7 +37,11 @@ func (s search) steps(size int) int {
 	for i := range s.repeats + 1 {
 		steps *= n / float64(i+1)
 	}
-	return int(min(max(steps, leastSteps), endless))
+	least := float64(leastSteps)
+	if s.repeats > 0 {
+		least = leastRepeated
+	}
+	return int(min(max(steps, least), endless))
 }
 
 // searchOf reads a call. Of another function, or one without a pattern, it returns nil; if the pattern can take longer
@@ -82,6 +88,7 @@ func literal(x classad.Expr) (string, bool) {
 // brackets count as those outside of them.
 func (s *search) read(pattern string) (wrong string) {
 	const letters = "dDwWsSbBAzZtnrf" // that may stand behind a backslash
+	pattern = strings.TrimPrefix(pattern, "(?i)")
 	if !strings.ContainsRune(pattern, '|') {
 		pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "^"), ".*") // which a search does anyway
 		if !strings.HasSuffix(pattern, `\.*`) {
@@ -113,10 +120,14 @@ func (s *search) read(pattern string) (wrong string) {
 			bars++
 			before = c
 		case '*', '+', '?', '{':
-			if strings.IndexByte(")*", before) >= 0 {
+			switch {
+			case c == '?' && before == ')': // a choice between the group and nothing
+				bars++
+			case strings.IndexByte(")*", before) >= 0:
 				return "a group or a repetition that is repeated in a regular expression"
+			default:
+				s.repeats++
 			}
-			s.repeats++
 			if c == '{' { // a number of times, or a character as any other
 				i += len(counts.FindString(pattern[i+1:]))
 			}

@@ -13,12 +13,14 @@ import (
 func TestASearchThatMayTakeLongIsRefused(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("a", n) }
 	for name, c := range map[string]struct{ options, requirements, words string }{
-		"what people write": {"", `regexp("^slot[0-9]+@(wn|b7)[0-9a-f]*\.cern\.ch$", Name) && !regexp("A100|V100|H100|L40S", TARGET.GPUs_DeviceName, "i")`, ""},
-		"what surrounds it": {"", `regexp(".*A100.*80GB.*", GPUs_DeviceName) && regexp("^(?:a+?|b{2,3})\d\.x", "text")`, ""},
-		"a hold":            {`periodic_release = NumJobStarts < 3 && regexp(".*errno (\d+).*", HoldReason)`, "", ""},
-		"three repetitions": {"", strings.Repeat(`regexp("^[a-z]+-[0-9]+-[0-9]+\.", TARGET.GPUs_DeviceName) || `, 3) + "true", ""},
-		"in lists":          {"", `stringList_regexpMember("^T2_", DESIRED_Sites, ", ") && regexpMember("a+", {"b", "c"})`, ""},
-		"a long text":       {"", `regexp("a+b", "` + long(1000) + `")`, ""},
+		"what people write":       {"", `regexp("^slot[0-9]+@(wn|b7)[0-9a-f]*\.cern\.ch$", Name) && !regexp("A100|V100|H100|L40S", TARGET.GPUs_DeviceName, "i")`, ""},
+		"what surrounds it":       {"", `regexp(".*A100.*80GB.*", GPUs_DeviceName) && regexp("^(?:a+?|b{2,3})\d\.x", "text")`, ""},
+		"a hold":                  {`periodic_release = NumJobStarts < 3 && regexp(".*errno (\d+).*", HoldReason)`, "", ""},
+		"three repetitions":       {"", strings.Repeat(`regexp("^[a-z]+-[0-9]+-[0-9]+\.", TARGET.GPUs_DeviceName) || `, 3) + "true", ""},
+		"in lists":                {"", `stringList_regexpMember("^T2_", DESIRED_Sites, ", ") && regexpMember("a+", {"b", "c"})`, ""},
+		"parts that may be there": {"", `regexp("(?i)^wn[0-9]+(\.cern)?(\.ch)?$", Machine)`, ""},
+		"many names":              {"", strings.Repeat(`!regexp("^wn12", Machine) && `, 200) + "true", ""},
+		"a long text":             {"", `regexp("a+b", "` + long(1000) + `")`, ""},
 
 		"a group repeated":            {"", `true && regexp("(a+)+$", "` + long(40) + `b")`, `spec.requirements, line 1, column 9: found a group or a repetition that is repeated in a regular expression, expected one that is soon done`},
 		"that in a list":              {"", `regexpMember("(a|aa)*$", {"aa"})`, "a group or a repetition that is repeated"},
@@ -36,13 +38,14 @@ func TestASearchThatMayTakeLongIsRefused(t *testing.T) {
 
 		"repetitions one after the other": {"", `regexp("a*a*a*a*[bc]", "` + long(64) + `")`, "spec.requirements: found regular expressions that may take long"},
 		"what may be there":               {"", `regexp("` + strings.Repeat("a?", 20) + long(20) + `", "` + long(20) + `")`, "may take long"},
+		"groups that may be there":        {"", `regexp("` + strings.Repeat("(aa?)?", 20) + `b", "` + long(20) + `")`, "may take long"},
 		"choices":                         {"", `regexp("` + strings.Repeat("(a|a)", 20) + `b", "` + long(20) + `")`, "may take long"},
 		"choices hidden by brackets":      {"", `regexp("` + strings.Repeat("([)]|a[(])", 20) + `b", "` + long(20) + `")`, "may take long"},
 		"a longer text":                   {"", `regexp("a+b", "` + long(3000) + `")`, "may take long"},
 		"a text of another line":          {"+JobDescription = \"" + long(3000) + "\"\n", `regexp("a+b", JobDescription)`, "may take long"},
 		"URLs":                            {"", `regexp("a+b", TransferInput)`, "may take long"},
-		"many":                            {"", strings.Repeat(`regexp("a", Machine) || `, 17) + "false", "may take long"},
-		"many by way of another line":     {"+WantOS = " + strings.Repeat(`regexp("a", Machine) || `, 9) + "false\n", "WantOS || WantOS", "may take long"},
+		"many":                            {"", strings.Repeat(`regexp("a+b", Machine) || `, 17) + "false", "may take long"},
+		"many by way of another line":     {"+WantOS = " + strings.Repeat(`regexp("a+b", Machine) || `, 9) + "false\n", "WantOS || WantOS", "may take long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := description()
@@ -59,7 +62,7 @@ func TestASearchThatMayTakeLongIsRefused(t *testing.T) {
 }
 
 func TestTheStepsOfASearchGrowWithTheText(t *testing.T) {
-	for repeats, want := range []int{leastSteps, leastSteps, leastSteps, 1 << 24 / 24, 1 << 30 / 120} {
+	for repeats, want := range []int{leastSteps, leastRepeated, leastRepeated, 1 << 24 / 24, 1 << 30 / 120} {
 		s := search{choices: 1, repeats: repeats}
 		require.Equal(t, want, s.steps(0), fmt.Sprint(repeats))
 	}
