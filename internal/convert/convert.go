@@ -207,6 +207,9 @@ func (c *converter) groups() []*group {
 				key += fmt.Sprint(len(p.outputs), p.named, p.stdin != "", p.program != "", variables(p))
 				g := byKey[key]
 				if g == nil {
+					if constant {
+						v.see()
+					}
 					if len(groups) == maxHTCJobs {
 						c.refuseAt(
 							queue.Position,
