@@ -3,6 +3,7 @@ package schedd_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,9 +47,8 @@ func TestEveryFileOfTheCorpusBecomesTheJobsThatCondorSubmitMakes(t *testing.T) {
 			points, err := items.List(r.HTCJobs[0].Spec.Items, submit.CheckVariable)
 			require.NoError(t, err)
 
-			var ad classad.Ad
 			for i, differs := range ads {
-				ad = append(ad, differs...)
+				ad := append(slices.Clone(ads[0]), differs...)
 				holdsCommands(t, queue.Job(i), ad)
 				point := ""
 				if len(points) > 0 {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,14 +67,13 @@ func jobsOf(t *testing.T, ads []classad.Ad) string {
 	var cluster int64
 	var whole classad.Ad
 	for _, ad := range ads {
-		if ad.Has("ClusterId") {
+		if ad.Has("ClusterId") { // which the others of the cluster begin with
 			cluster, _ = ad.Get("ClusterId").Int()
-			whole = nil
+			whole = ad
 		}
-		whole = append(whole, ad...)
 		proc, _ := ad.Get("ProcId").Int()
 		fmt.Fprintf(&b, "%d.%d", cluster, proc)
-		for _, w := range wordsIn(t, whole) {
+		for _, w := range wordsIn(t, append(slices.Clone(whole), ad...)) {
 			fmt.Fprintf(&b, " %q", w)
 		}
 		b.WriteString("\n")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -135,8 +136,11 @@ func (r *reader) defined(name string) (bool, error) {
 		return false, nil
 	}
 	r.out.Asked[strings.ToLower(name)] = true
-	if value, set := r.macros.lookup(r.sequence)(name); set {
+	if value, set := r.here().lookup(name); set {
 		return value != "", nil
+	}
+	if slices.Contains(ofMachine, strings.ToLower(name)) {
+		return true, nil
 	}
 	if _, is := boolean(name); is {
 		return true, nil

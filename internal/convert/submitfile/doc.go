@@ -15,6 +15,7 @@
 //     own file they are rows.
 //   - A row with fewer columns than variables keeps, for the others, the values of the row before.
 //   - There may be several queue statements. After one its variables have the value <Queue_item>.
+//   - A job for which a command has no value keeps that of the first job of its cluster.
 //   - A queue statement in a conditional ends the conditional.
 //   - A changed executable begins a new cluster; the numbers of the jobs begin at 0 again.
 package submitfile

@@ -28,7 +28,8 @@ type reader struct {
 	ifs       conditions
 	sequence  int // of the statement
 	out       *Expansion
-	jobs      int // of the cluster that is being made
+	jobs      int   // of the cluster that is being made
+	head      *Jobs // of its first job
 	appended  bool
 	depth     int
 	included  int
@@ -179,9 +180,12 @@ func (r *reader) do(at Position, text string) error {
 	return r.set(m[1], trim(text[len(m[0]):]))
 }
 
+// here is a first job where the reader is.
+func (r *reader) here() Job { return Job{Jobs: &Jobs{cluster: 1, statement: r.sequence, reader: r}} }
+
 // expander replaces macros where the reader is: as for a first job.
 func (r *reader) expander() *expander {
-	find := Job{Jobs: &Jobs{cluster: 1, statement: r.sequence, reader: r}}.lookup
+	find := r.here().lookup
 	return newExpander(func(name string) (string, bool) {
 		r.out.Asked[strings.ToLower(name)] = true
 		return find(name)

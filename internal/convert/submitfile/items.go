@@ -62,8 +62,12 @@ func (r *reader) enqueue(jobs *Jobs) {
 	executable, _ := r.macros.at("executable", jobs.statement)
 	if len(r.out.Clusters) == 0 || executable.value != r.last {
 		r.out.Clusters = append(r.out.Clusters, Cluster{})
-		r.jobs = 0
+		r.jobs, r.head = 0, nil
 	}
+	if r.head == nil && jobs.Len() > 0 {
+		r.head = jobs
+	}
+	jobs.head = r.head
 	r.last = executable.value
 	cluster := &r.out.Clusters[len(r.out.Clusters)-1]
 	jobs.cluster, jobs.first = len(r.out.Clusters), r.jobs

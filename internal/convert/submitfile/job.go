@@ -2,6 +2,7 @@ package submitfile
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -20,6 +21,7 @@ type Jobs struct {
 	alone       bool                  // each job is the only one of a file of its own
 	each, first int                   // jobs of an item; number of the first one
 	cluster     int
+	head        *Jobs // of the cluster's first job
 	statement   int
 	reader      *reader
 	indexes     []int // of the items, among all that the list has
@@ -76,9 +78,40 @@ func (j Job) With(values map[string]string) Job {
 	return j
 }
 
+// First returns the first job of the cluster; is says whether it is another one.
+func (j Job) First() (first Job, is bool) {
+	if j.alone || j.Proc == 0 || j.head == nil {
+		return Job{}, false
+	}
+	first = j.head.Job(0)
+	if cluster, replaced := j.replaced["cluster"]; replaced {
+		first.replaced = map[string]string{"cluster": cluster}
+	}
+	return first, true
+}
+
+// notKept are commands without which a job has not the value of the cluster's first job.
+var notKept = []string{"initialdir", "notification", "rank", "requirements", "hold"}
+
 // Value returns the value of the first of these commands that has one, its macros replaced, and the statement that says
-// it; nil if there is none.
+// it; nil if there is none. Where a job has none, HTCondor leaves it the value of the cluster's first job.
 func (j Job) Value(names ...string) (string, *Statement, error) {
+	value, by, _, err := j.ValueOrFirst(names...)
+	return value, by, err
+}
+
+// ValueOrFirst is Value, and says whether the value is that of the first job.
+func (j Job) ValueOrFirst(names ...string) (value string, by *Statement, kept bool, err error) {
+	value, by, err = j.value(names)
+	first, is := j.First()
+	if by != nil || err != nil || !is || slices.Contains(notKept, names[0]) || strings.HasPrefix(names[0], "my.") {
+		return value, by, false, err
+	}
+	value, by, err = first.value(names)
+	return value, by, by != nil, err
+}
+
+func (j Job) value(names []string) (string, *Statement, error) {
 	for _, name := range names {
 		text, by := j.defined(name)
 		if by == nil {
