@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 	"htc.cern.ch/htcd/internal/schedd/htcopts"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // rule says what becomes of a command of a job.
@@ -46,6 +48,7 @@ var aliases = map[string]string{
 	"materialize_max_idle": "max_idle",
 	"jobuniverse":          "universe",
 	"useoauthservices":     "use_oauth_services",
+	"preferences":          "rank",
 	"use_scitoken":         "use_scitokens",
 	// Attributes of the job.
 	"acctgroupuser":             "accounting_group_user",
@@ -217,7 +220,7 @@ var rules = map[string]rule{
 // passed are commands that htcopts have, too.
 var passed = []string{
 	"require_gpus", "gpus_minimum_memory", "gpus_minimum_capability", "gpus_maximum_capability", "gpus_minimum_runtime",
-	"rank", "preferences", "nice_user", "concurrency_limits", "concurrency_limits_expr",
+	"rank", "nice_user", "concurrency_limits", "concurrency_limits_expr",
 	"retry_until", "on_exit_hold", "on_exit_hold_subcode", "on_exit_remove", "periodic_hold", "periodic_hold_subcode",
 	"periodic_release", "periodic_remove", "allowed_job_duration", "job_lease_duration",
 	"job_max_vacate_time", "want_graceful_removal",
@@ -416,15 +419,27 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 			return
 		}
 	}
-	if v.calls(value, by) {
-		v.shape.Options = append(v.shape.Options, name+" = "+strings.ReplaceAll(value, "\n", " "))
+	if line := name + " = " + strings.ReplaceAll(value, "\n", " "); v.calls(value, by) && v.takes(line, by) {
+		v.shape.Options = append(v.shape.Options, line)
 		v.say(by, Taken, "", "", "spec.htcopts")
 	}
 }
 
+// takes says what is lost if htcd refuses a line of htcopts, at a site that allows all attributes, and these.
+func (v *view) takes(line string, by *submitfile.Statement, allow ...string) bool {
+	if strings.Contains(line, markOpen) { // no value
+		return true
+	}
+	err := submit.CheckLine(line, allow...)
+	if err != nil {
+		v.say(by, Cannot, "htcd refuses it: "+err.Error(), "what docs/htcjob.md#htcopts allows", "")
+	}
+	return err == nil
+}
+
 // expressions are the commands whose values condor_submit refuses unless they are expressions, as it does those of
 // attributes.
-var expressions = []string{"requirements", "rank", "preferences", "retry_until", "concurrency_limits_expr",
+var expressions = []string{"requirements", "rank", "retry_until", "concurrency_limits_expr",
 	"on_exit_hold", "on_exit_remove", "periodic_hold", "periodic_release", "periodic_remove", "request_cpus",
 	"request_memory", "request_disk", "request_gpus", "require_gpus"}
 
@@ -468,6 +483,9 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 	case value == "":
 		v.say(by, Moot, "the attribute is absent without it, too", "", "")
 		return
+	case lower == "jobbatchname":
+		batchName(v, value, by)
+		return
 	case lower == "parallelshutdownpolicy":
 		v.say(by, Cannot, "the job ends with the program of node 0, or with the first that fails",
 			"a program that waits on node 0 for those of the others", "")
@@ -482,7 +500,11 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 	if !v.calls(value, by) {
 		return
 	}
-	v.shape.Options = append(v.shape.Options, "+"+by.Name+" = "+value)
+	line := "+" + by.Name + " = " + strings.ReplaceAll(value, "\n", " ")
+	if !v.takes(line, by, "+"+by.Name) {
+		return
+	}
+	v.shape.Options = append(v.shape.Options, line)
 	if htcopts.Matches([]string{"*"}, by.Name) {
 		v.say(
 			by,
@@ -504,7 +526,7 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 
 // own are attributes that say what the job is.
 var own = []string{"owner", "user", "cmd", "iwd", "in", "out", "err", "jobuniverse", "jobstatus", "clusterid",
-	"procid", "userlog", "mytype", "targettype"}
+	"procid", "userlog", "mytype", "targettype", "leavejobinqueue"}
 
 func universe(v *view, value string, by *submitfile.Statement) {
 	switch lower := strings.ToLower(value); lower {
@@ -550,19 +572,38 @@ func machineCount(v *view, value string, by *submitfile.Statement) {
 const mostNodes = 256
 
 func executable(v *view, value string, by *submitfile.Statement) {
-	if !v.sends(value) {
+	switch {
+	case v.absent(value):
+		v.shape.Executable, v.shape.OfImage = value, true
+		v.say(by, Asks, "there is no "+value+" here: the image's own is run", "see that the image has it",
+			"spec.script.source")
+		return
+	case !v.sends(value):
 		v.shape.Executable = value
 	}
 	v.say(by, Taken, "", "", "spec.script.source")
 }
 
+// absent reports whether an executable of a container is a program of the image: HTCondor 23 runs every absolute path
+// there, and 25 sends the file, if there is one.
+func (v *view) absent(executable string) bool {
+	universe, _ := v.value("universe")
+	return path.IsAbs(executable) && !systemRE.MatchString(executable) && !v.c.here(executable) &&
+		v.lacks("transfer_executable") && (!v.lacks("container_image") || !v.lacks("docker_image") ||
+		slices.Contains([]string{"container", "docker"}, strings.ToLower(universe)))
+}
+
 func transferExecutable(v *view, value string, by *submitfile.Statement) {
-	if v.shape.OfImage = isFalse(value); !v.shape.OfImage {
+	if v.shape.OfImage = ofImage(value); !v.shape.OfImage {
 		v.say(by, Moot, "it is the default", "", "")
 		return
 	}
 	v.say(by, Taken, "", "", "spec.script.source")
 }
+
+// ofImage reports whether this value of transfer_executable leaves the executable where it is: HTCondor looks at the
+// first letter alone.
+func ofImage(value string) bool { return strings.HasPrefix(strings.ToLower(value), "f") }
 
 func isFalse(value string) bool {
 	return slices.Contains([]string{"false", "no", "f", "0"}, strings.ToLower(value))
@@ -658,6 +699,8 @@ func requestGPUs(v *view, value string, by *submitfile.Statement) {
 		v.option("request_gpus", value, by)
 	case n == 0:
 		v.say(by, Moot, "a job has no GPU unless it asks for one", "", "")
+	case n < 0:
+		v.option("request_gpus", value, by)
 	default:
 		v.resources().GPUs = resource.NewQuantity(int64(n), resource.DecimalSI)
 		v.say(by, Taken, "", "", "spec.resources.gpus")
@@ -669,7 +712,7 @@ func requirements(v *view, value string, by *submitfile.Statement) {
 		v.option("requirements", value, by)
 		return
 	}
-	if !v.calls(value, by) {
+	if !v.calls(value, by) || !v.takes("requirements = "+strings.ReplaceAll(value, "\n", " "), by) {
 		return
 	}
 	v.shape.Spec.Requirements = value
@@ -726,10 +769,23 @@ func retries(v *view, value string, by *submitfile.Statement) {
 	v.option("max_retries", value, by)
 }
 
+// defaultRetries is max_retries of a job that has success_exit_code or retry_until alone.
+const defaultRetries = 2
+
+func (v *view) lacks(command string) bool {
+	_, by := v.value(command)
+	return by == nil
+}
+
 func successCode(v *view, value string, by *submitfile.Statement) {
 	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 && n <= 255 {
 		v.shape.Spec.SuccessExitCodes = []int32{int32(n)}
-		v.say(by, Taken, "", "", "spec.successExitCodes")
+		words := ""
+		if v.lacks("max_retries") && v.lacks("retry_until") {
+			v.shape.Spec.Retries = new(int32(defaultRetries))
+			words = fmt.Sprintf("HTCondor then tries %d times more by itself: spec.retries", defaultRetries)
+		}
+		v.say(by, Taken, words, "", "spec.successExitCodes")
 		return
 	}
 	v.option("success_exit_code", value, by)
@@ -783,11 +839,14 @@ func batchName(v *view, value string, by *submitfile.Statement) {
 }
 
 func hold(v *view, value string, by *submitfile.Statement) {
-	if v.shape.Spec.Suspend = !isFalse(value); v.shape.Spec.Suspend {
+	switch v.shape.Spec.Suspend = slices.Contains([]string{"true", "1"}, strings.ToLower(value)); {
+	case v.shape.Spec.Suspend:
 		v.say(by, Taken, "the jobs are sent once it is false", "", "spec.suspend")
-		return
+	case isFalse(value):
+		v.say(by, Moot, "it is the default", "", "")
+	default:
+		v.refuse(by, value+" is neither true nor false", "one of these")
 	}
-	v.say(by, Moot, "it is the default", "", "")
 }
 
 // credential names a key of a Secret.

@@ -154,6 +154,10 @@ func (c *converter) say(by *submitfile.Statement, l Line) {
 	before, said := c.lines[by]
 	if said &&
 		(worse(before.Verdict, l.Verdict) || before.Verdict == l.Verdict && (before.Words != "" || l.Words == "")) {
+		if before.Verdict == l.Verdict && before.field == "" {
+			before.field = l.field
+			c.lines[by] = before
+		}
 		return
 	}
 	if l.field == "" {

@@ -70,6 +70,11 @@ func glob(pattern string) ([]string, error) {
 	if !strings.HasPrefix(filepath.Base(pattern), ".") {
 		found = slices.DeleteFunc(found, func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") })
 	}
+	if dir, name := filepath.Split(pattern); name != "" && !strings.ContainsAny(dir, `*?[\`) {
+		for i, path := range found { // as the pattern has it: ./data/a stays
+			found[i] = dir + filepath.Base(path)
+		}
+	}
 	for i, path := range found {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			found[i] += "/"

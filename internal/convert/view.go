@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
@@ -80,9 +81,14 @@ func (v *view) fail(by *submitfile.Statement, err error, instead string) {
 	}
 }
 
+const keptWords = "a job for which it has no value has that of the first one, as HTCondor leaves it"
+
 // value is that of a command, by whichever of its names; an error is told.
 func (v *view) value(command string) (string, *submitfile.Statement) {
-	value, by, err := valueOfCommand(v.job, command)
+	value, by, kept, err := v.job.ValueOrFirst(append([]string{command}, spellings[command]...)...)
+	if kept && !v.quiet {
+		v.c.say(by, Line{Verdict: Taken, Words: keptWords, warning: true})
+	}
 	if err != nil {
 		v.fail(by, err, "the value itself")
 		return "", nil
@@ -117,7 +123,7 @@ func (v *view) see() {
 				by = c.by
 			}
 			v.differs(value)
-			attribute(v, value, by)
+			attribute(v, v.inExpression(c.name, value), by)
 			continue
 		}
 		name := canonical(c.name)
@@ -135,15 +141,43 @@ func (v *view) see() {
 		default:
 			continue // a macro
 		}
-		if value, by := v.value(c.name); by != nil {
+		switch value, by := v.value(name); {
+		case by != nil && !strings.EqualFold(by.Name, c.by.Name):
+			v.say(c.by, Moot, by.Name+" says it, too, and counts", "", "")
+		case by != nil:
 			if !slices.Contains(besideShape, name) {
 				v.differs(value)
 			}
+			if slices.Contains(expressions, name) {
+				value = v.inExpression(name, value)
+			}
 			rule(v, value, by)
-		} else if c.by.Value == "" {
+		case c.by.Value == "":
 			v.say(c.by, Moot, "it has no value", "", "")
 		}
 	}
+}
+
+// inExpression is the value of a command with the job's own attribute for $(Cluster), unless that stands in a text.
+func (v *view) inExpression(command, value string) string {
+	const attribute = "ClusterId"
+	job := v.job.With(map[string]string{"cluster": attribute})
+	with, _, err := valueOfCommand(job, command)
+	if err != nil || with == value {
+		return value
+	}
+	x, err := classad.ParseExpr(with)
+	if err != nil || !classad.Walk(x, func(x classad.Expr) bool {
+		l, is := x.(*classad.Literal)
+		if !is {
+			return true
+		}
+		text, _ := l.Value.Str()
+		return !strings.Contains(text, attribute)
+	}) {
+		return value
+	}
+	return with
 }
 
 // besideShape are commands with rules whose values are in parts, or nowhere.
@@ -255,12 +289,12 @@ func outputsOf(v *view, value string, by *submitfile.Statement) (all []string, n
 // sends reports whether an executable is a file of this machine that jobs come with, each with its own perhaps. All
 // jobs of a step have the same.
 func (v *view) sends(executable string) bool {
-	if v.c.counted == nodes || executable == "" || systemRE.MatchString(executable) {
+	if v.c.counted == nodes || executable == "" || systemRE.MatchString(executable) || v.absent(executable) {
 		return false
 	}
 	for _, command := range []string{"transfer_executable", "shell"} {
 		value, _, err := valueOfCommand(v.job, command)
-		if err != nil || value != "" && (command == "shell" || isFalse(value)) {
+		if err != nil || value != "" && (command == "shell" || ofImage(value)) {
 			return false
 		}
 	}
@@ -286,6 +320,9 @@ func (v *view) environment() []submitfile.Variable {
 				all[i] = variable
 			}
 		}
+	}
+	if first, is := v.job.First(); is { // whose variables HTCondor adds to
+		set((&view{c: v.c, job: first, quiet: true}).environment())
 	}
 	if value, by := v.value("getenv"); by != nil {
 		set(v.fromShell(value, by))

@@ -63,6 +63,20 @@ func parseOptions(options string, allow allowances) ([]option, error) {
 	return os, nil
 }
 
+// CheckLine returns what is wrong with a line of htcopts at a site that allows all attributes, and these.
+func CheckLine(line string, allow ...string) error {
+	for l, err := range logicalLines(line) {
+		if err == nil {
+			_, err = l.parse(allowances{allow, []string{"*"}})
+		}
+		if err != nil {
+			_, words, _ := strings.Cut(err.Error(), ": ") // without its place
+			return errors.New(words)
+		}
+	}
+	return nil
+}
+
 // refusals are what is wrong with several lines. All are told: the user mends them at once.
 type refusals struct {
 	told []string
