@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -307,14 +308,15 @@ func atWork(o *object) string {
 	return "; " + strings.Join(steps, ", ")
 }
 
-// exitCode is the exit code for those that have ended: the script's if all known failures share it.
+// exitCode is the exit code for those that have ended: that of the status, as of abortReturn, or the script's if all
+// known failures share it.
 func exitCode(all []*object) int {
 	code := 0
 	for _, o := range all {
 		if o.Status.Phase == v1alpha1.PhaseSucceeded {
 			continue
 		}
-		failed := o.Status.FailedWith()
+		failed := cmp.Or(o.Status.ExitCode, o.Status.FailedWith())
 		if failed == nil || code != 0 && code != int(*failed) {
 			return 1
 		}

@@ -50,6 +50,11 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(objectsOf(c.jobs...))) })
 	}
+	aborted := workflowNamed("scan", v1alpha1.PhaseFailed)
+	aborted.Status.Failures = []v1alpha1.NodeFailure{nodeFailed("fit/job_2", 7, "")}
+	require.Equal(t, 7, exitCode([]*object{objectOf(aborted)}))
+	aborted.Status.ExitCode = new(int32(2))
+	require.Equal(t, 2, exitCode([]*object{objectOf(aborted)}), "abortReturn of its step")
 	submitted := func(generation int64, rerun string) *object {
 		return objectOf(
 			&v1alpha1.HTCJob{
