@@ -156,6 +156,8 @@ func whereNode(of object, run *ledger.Run, known *ledger.Node, name string) wher
 			never,
 			fmt.Sprintf("%s was never run, because a node before it failed or the workflow was ended", name),
 		}
+	case known != nil && known.Waiting() && runs(known.JobStatus): // its job has told that
+		return whereabouts{waiting, name + " has started, and HTCondor is asked for the number of its job every few seconds"}
 	case known == nil, known.Waiting():
 		return whereabouts{waiting, name + " waits for the nodes before it"}
 	case known.Status != ledger.StatusOpen && known.Fetched == ledger.NotFetched && !run.Confirmed:
