@@ -212,6 +212,43 @@ class Submit(Case):
             htc.submit(len, items=["a"], image="python")
         self.assertIsNone(self.cluster.job)
 
+    def test_an_htcjob_whose_creation_is_not_answered_is_found(self):
+        self.lose(Refused(0, "the connection broke"))
+        jobs = htc.submit(len, items=["a"], image="python", name="x")
+        self.assertEqual(self.cluster.config_map["metadata"]["ownerReferences"][0]["uid"], "u")
+        self.cluster.end(0, returned(1))
+        self.assertEqual(jobs.results(LIMIT), [1])
+        self.assertIn("script-", htc.submit("true", image="centos").name)
+        with self.assertRaisesRegex(htc.Error, r"the connection broke; the HTCJob x may have been made: .*attach\('x'\)"):
+            htc.submit("true", image="centos", name="x")  # or by somebody else, before
+        self.assertIsNotNone(self.cluster.job)
+        self.cluster.job = None
+        self.cluster.refuse = {f"POST {JOBS}": Refused(0, "the connection broke")}
+        with self.assertRaisesRegex(htc.Error, "the connection broke$"):
+            htc.submit("true", image="centos")
+
+    def test_an_interrupted_submission_leaves_nothing(self):
+        self.lose(KeyboardInterrupt())
+        with self.assertRaises(KeyboardInterrupt):
+            htc.submit(len, items=["a"], image="python")
+        self.assertIsNone(self.cluster.job)
+        with mock.patch("htc.submission._PAUSES", (0,)):
+            self.cluster.refuse = {f"DELETE {JOBS}/x": Refused(0, "away")}
+            with self.assertRaisesRegex(htc.Error, "interrupted; the HTCJob x is left behind"):
+                htc.submit(len, items=["a"], image="python", name="x")
+
+    def lose(self, error):
+        """The HTCJob is created, and the answer is lost."""
+        create = self.cluster.answer
+
+        def losing(what, query, body):
+            answer = create(what, query, body)
+            if what == f"POST {JOBS}":
+                raise error
+            return answer
+
+        self.cluster.answer = losing
+
     def test_refusals_of_the_cluster_say_what_to_do(self):
         for what, status, words in (
             (f"GET {OUTPUT}", 404, "deploy/components/output"),
@@ -312,12 +349,15 @@ class Results(Case):
         with self.assertRaisesRegex(htc.Error, f"has succeeded, and left no {payload.RESULT}"):
             jobs[1].result(LIMIT)
 
-    def test_a_callback_that_ends_the_thread_ends_the_other_jobs_with_an_error(self):
-        jobs = self.script(2)
-        jobs[0].add_done_callback(lambda _: sys.exit("over"))
+    def test_a_callback_that_exits_holds_up_no_other_job(self):
+        jobs = self.script(3)
+        for job in jobs[:2]:
+            job.add_done_callback(lambda _: sys.exit("over"))
         self.cluster.end(0)
-        with self.assertRaisesRegex(htc.Error, "SystemExit: over"):
-            jobs[1].result(LIMIT)
+        self.cluster.end(1, state="failed", exitCode=3)
+        htc.wait(jobs[:2], LIMIT)
+        self.cluster.end(2, {"_condor_stdout": b"here"})
+        self.assertEqual(jobs[2].result(LIMIT), "here")
 
     def test_a_cluster_that_is_away_is_asked_again_and_one_that_refuses_is_not(self):
         jobs = self.script(1)

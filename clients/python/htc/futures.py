@@ -161,7 +161,7 @@ class Futures(Sequence):
                 # Of a large HTCJob a look takes its time: most of the time is left to others.
                 self._wake.wait(max(pause, 4 * (time.monotonic() - began)))
                 self._wake.clear()
-        except BaseException as e:  # also what functions of add_done_callback raise, which would end the thread unseen
+        except Exception as e:
             for future in self:
                 self._end(future, error=e if isinstance(e, Error) else Error(f"{self.name}: {type(e).__name__}: {e}"))
             self.changed.set()
@@ -243,12 +243,14 @@ class Futures(Sequence):
     def _end(self, future: Future, value=None, error: Exception | None = None) -> None:
         try:
             if error is not None:
-                future.set_exception(error)
                 future.state = "failed"
+                future.set_exception(error)
             else:
                 future.set_result(value)
         except concurrent.futures.InvalidStateError:
             pass  # it was cancelled meanwhile
+        except BaseException:
+            pass  # a function of add_done_callback raises what would end this thread unseen, such as SystemExit
 
     def _cancel(self, futures: list[Future]) -> bool:
         with self._lock:

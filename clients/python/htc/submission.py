@@ -9,6 +9,7 @@ import os
 import pickle
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _MOST_FILES = 1 << 20
 # are in a ConfigMap.
 _MOST_VARIABLES, _MOST_ITEMS = 1000, 32 << 10
 _TABLE = "htc-items.json"
+# Seconds before each question whether an HTCJob was made whose creation was not answered.
+_PAUSES = 0, 1, 3, 9
 # Fields of the spec that submit fills.
 _OURS = {
     "script": "image= and command=", "resources": "memory=, cpus=, disk= and gpus=",
@@ -76,6 +79,7 @@ def submit(
         source = what.read_text(encoding="utf-8") if isinstance(what, Path) else what
         spec["script"] = {"image": image, "command": command or "bash", "source": source}
     spec["resources"] = requests(memory=memory, cpus=cpus, disk=disk, gpus=gpus)
+    own = name is None
     name = name or f"{_word(what)}-{secrets.token_hex(4)}"
     check_name(name, 253)
     config_map = f"{name[:220]}-inputs-{secrets.token_hex(5)}"
@@ -91,7 +95,7 @@ def submit(
             bundle[_TABLE] = text.encode()
     cluster = connect(namespace)
     job = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": name}, "spec": spec}
-    return _futures(cluster, _create(cluster, job, config_map, bundle), count)
+    return _futures(cluster, _create(cluster, job, config_map, bundle, own), count)
 
 
 def map(what: Callable | str | Path, items: Iterable, *, timeout: float | None = None, **options) -> Iterator:
@@ -128,8 +132,11 @@ def _futures(cluster: Cluster, job: dict, count: int) -> Futures:
     return Futures(cluster, job, count, "_condor_stdout", lambda text: text.decode("utf-8", "replace"))
 
 
-def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, bytes]) -> dict:
-    """Creates the HTCJob and then its ConfigMap, which belongs to it from the beginning: nothing is left behind."""
+def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, bytes], own: bool) -> dict:
+    """Creates the HTCJob and then its ConfigMap, which belongs to it from the beginning: nothing is left behind.
+
+    own: the HTCJob has a name that nobody else has chosen.
+    """
     try:
         cluster.read("GET", OUTPUT)
     except Refused as e:
@@ -165,16 +172,47 @@ def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, byte
             raise Error(
                 f"there is an HTCJob {name} already: choose another name, or delete it; its jobs: htc.attach({name!r})"
             ) from None
+        if 0 < e.status < 500:
+            raise
+        job = _made(cluster, name, config_map, own, e)
+    except KeyboardInterrupt as e:
+        _take_back(cluster, _made(cluster, name, config_map, own, e), e)
         raise
     if bundle:
         owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name, "uid": job["metadata"]["uid"]}
         metadata["ownerReferences"] = [owner]
         try:
             cluster.read("POST", cluster.config_maps(), body=content)
-        except BaseException:  # also Ctrl-C: it would wait for ever
-            cluster.read("DELETE", cluster.jobs(name))
+        except BaseException as e:  # also Ctrl-C: it would wait for ever
+            _take_back(cluster, job, e)
             raise
     return job
+
+
+def _take_back(cluster: Cluster, job: dict, why: BaseException) -> None:
+    metadata = job["metadata"]
+    try:
+        cluster.read("DELETE", cluster.jobs(metadata["name"]), body={"preconditions": {"uid": metadata["uid"]}})
+    except Refused:
+        left = f"the HTCJob {metadata['name']} is left behind: kubectl delete htcjob {metadata['name']}"
+        raise Error(f"{str(why) or 'interrupted'}; {left}") from why
+
+
+def _made(cluster: Cluster, name: str, config_map: str, own: bool, lost: BaseException) -> dict:
+    """Returns the HTCJob whose creation was not answered; raises that if it was not made, as far as is known."""
+    for pause in _PAUSES:
+        time.sleep(pause)
+        try:
+            job = cluster.object("GET", cluster.jobs(name))
+        except Refused as e:
+            if e.status == 404:
+                raise lost from None
+            continue
+        if own or any(i.get("configMapKeyRef", {}).get("name") == config_map for i in job["spec"].get("inputs", [])):
+            return job
+        break
+    why = str(lost) or "interrupted"
+    raise Error(f"{why}; the HTCJob {name} may have been made: kubectl get htcjob {name}, htc.attach({name!r})")
 
 
 def check(fields: dict, ours: dict[str, str]) -> None:
