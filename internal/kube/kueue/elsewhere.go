@@ -25,9 +25,19 @@ func (k *Kueue) runElsewhere(ctx context.Context) {
 			k.line.Add(key)
 		}
 	}
-	_, err := k.Elsewhere.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }},
-	)
+	_, err := k.Elsewhere.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    add,
+		UpdateFunc: func(_, now any) { add(now) },
+		DeleteFunc: func(object any) {
+			if gone, is := object.(cache.DeletedFinalStateUnknown); is {
+				object = gone.Obj
+			}
+			if job, is := object.(*v1alpha1.HTCJob); is {
+				k.setLeft(job)
+				add(job)
+			}
+		},
+	})
 	if err != nil {
 		k.Log.Error().Err(err).Msg("HTCJobs that run in other clusters are not watched")
 		return
@@ -45,8 +55,18 @@ func (k *Kueue) runElsewhere(ctx context.Context) {
 
 func (k *Kueue) keepElsewhere(ctx context.Context, key string) error {
 	object, is, err := k.Elsewhere.GetStore().GetByKey(key)
-	if err != nil || !is {
+	left := k.takeLeft(key)
+	switch {
+	case err != nil:
 		return err
+	case !is && left == nil:
+		return nil
+	case !is:
+		if err := k.Keep(ctx, left, lifecycle.Demand{}); err != nil {
+			k.setLeft(left)
+			return err
+		}
+		return nil
 	}
 	job := object.(*v1alpha1.HTCJob)
 	if job.DeletionTimestamp != nil {
@@ -57,4 +77,25 @@ func (k *Kueue) keepElsewhere(ctx context.Context, key string) error {
 		k.Warn(job, lifecycle.ReasonQuotaAwaited, err.Error())
 	}
 	return err
+}
+
+// setLeft notes an HTCJob that is gone, or names no queue any more: its Workload is to go, which gives back the quota
+// and takes it back from the other cluster.
+func (k *Kueue) setLeft(job *v1alpha1.HTCJob) {
+	job = job.DeepCopy()
+	delete(job.Labels, QueueLabel)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.left == nil {
+		k.left = map[string]*v1alpha1.HTCJob{}
+	}
+	k.left[job.Namespace+"/"+job.Name] = job
+}
+
+func (k *Kueue) takeLeft(key string) *v1alpha1.HTCJob {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	job := k.left[key]
+	delete(k.left, key)
+	return job
 }

@@ -45,9 +45,10 @@ type Kueue struct {
 	mu       sync.Mutex
 	known    bool
 	at       *api
-	refusals map[types.UID]refusal   // of HTCJobs
-	line     fairqueue.Queue         // keys of Elsewhere
-	told     map[types.UID]time.Time // when a Workload was last told that jobs have ended
+	refusals map[types.UID]refusal       // of HTCJobs
+	line     fairqueue.Queue             // keys of Elsewhere
+	left     map[string]*v1alpha1.HTCJob // by key: they are no longer in Elsewhere
+	told     map[types.UID]time.Time     // when a Workload was last told that jobs have ended
 }
 
 // api is Kueue's API as it is served.
