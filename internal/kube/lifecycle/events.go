@@ -124,8 +124,8 @@ func failure(s Situation, phase v1alpha1.Phase) (reason, message string) {
 func endReason(s Situation, phase v1alpha1.Phase) string {
 	shared := string(phase)
 	for i, p := range s.Failures {
-		switch {
-		case p.ExitCode != nil || p.Signal != nil || p.Reason == "", i > 0 && p.Reason != shared:
+		itself := p.ExitCode != nil && p.Reason != condor.ReasonHeldTooLong || p.Signal != nil || p.Reason == ""
+		if itself || i > 0 && p.Reason != shared {
 			return string(phase)
 		}
 		shared = p.Reason

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,8 +49,8 @@ func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
 		}
 		for _, reason := range reasons {
 			p := ledger.Proc{Reason: reason}
-			if reason == "ExitCode" {
-				p.ExitCode = &code
+			if reason == "ExitCode" || strings.HasSuffix(reason, ": 1") {
+				p.ExitCode, p.Reason = &code, strings.TrimSuffix(reason, ": 1")
 			}
 			s.Failures = append(s.Failures, p)
 		}
@@ -59,11 +60,12 @@ func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
 		s    Situation
 		want string
 	}{
-		"one that waited too long":       {failed("IdleDeadlineExceeded"), "IdleDeadlineExceeded"},
-		"all held for too long":          {failed("HeldDeadlineExceeded", "HeldDeadlineExceeded"), "HeldDeadlineExceeded"},
-		"a return code says no more":     {failed("ExitCode"), "Failed"},
-		"different ones":                 {failed("Lost", "HeldDeadlineExceeded"), "Failed"},
-		"some by themselves, some taken": {failed("Removed", "ExitCode"), "Failed"},
+		"one that waited too long":           {failed("IdleDeadlineExceeded"), "IdleDeadlineExceeded"},
+		"all held for too long":              {failed("HeldDeadlineExceeded", "HeldDeadlineExceeded"), "HeldDeadlineExceeded"},
+		"also with the script's return code": {failed("HeldDeadlineExceeded: 1", "HeldDeadlineExceeded"), "HeldDeadlineExceeded"},
+		"a return code says no more":         {failed("ExitCode"), "Failed"},
+		"different ones":                     {failed("Lost", "HeldDeadlineExceeded"), "Failed"},
+		"some by themselves, some taken":     {failed("Removed", "ExitCode"), "Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reason, _ := phaseNews(c.s, v1alpha1.PhaseFailed)
