@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -70,5 +71,17 @@ func TestHTCdTakesWhatIsDeployed(t *testing.T) {
 		for _, suggestion := range suggests {
 			takes(base, overlay, []string{suggestion})
 		}
+	}
+}
+
+func TestThePageNamesWhatTheDeploymentSets(t *testing.T) {
+	deployment, err := os.ReadFile("../../deploy/base/manager/deployment.yaml")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../../docs/configure.md")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`name: (HTCD_[A-Z0-9_]+)`).FindAllStringSubmatch(string(deployment), -1)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		require.True(t, strings.Contains(string(page), "`"+name[1]+"`"), "%s takes precedence", name[1])
 	}
 }
