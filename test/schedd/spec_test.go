@@ -245,11 +245,14 @@ func (a *author) expr(depth int) string {
 		func() string { return x() + " ? " + x() + " : " + x() },
 		func() string { return x() + " ?: " + x() },
 		func() string {
-			f := pick(a, "regexp", "time", "ifThenElse", "member", "stringListMember", "versionGE", "toLower", "max")
-			if a.chance(3) {
+			f, first := pick(a, "regexp", "time", "ifThenElse", "member", "stringListMember", "versionGE", "toLower", "max"), x()
+			switch {
+			case a.chance(3):
 				f, a.bad = pick(a, "strcat", "EVAL", "split", "nobodysFunction"), true
+			case f == "regexp":
+				first = pick(a, `"^(wn|b7)[0-9a-f]*\.cern(\.ch)?$"`, `"A100|V100"`, `"(?i).*€.*"`)
 			}
-			return f + "(" + x() + ", " + x() + ")"
+			return f + "(" + first + ", " + x() + ")"
 		},
 		func() string { return "{" + x() + ", " + x() + "}" },
 		func() string {
