@@ -154,7 +154,16 @@ func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) 
 	return cluster, err
 }
 
+// Query has those that read a history wait for each other before they take a place: a reading takes seconds, and others
+// that only wait would leave no place to anybody else, and seem to be slow answers.
 func (a *Answering) Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error {
+	if q.Left != nil {
+		end, err := a.limiters.of(id.Endpoint, a.Most).readHistory(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	return a.about(ctx, id, func() error {
 		began := a.Now()
 		err := a.Schedd.Query(ctx, id, q, fn)

@@ -2,7 +2,9 @@ package backend_test
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +96,71 @@ func TestAScheddThatEndsNoQuestionInTimeIsAskedLess(t *testing.T) {
 	require.False(t, known.Down)
 	require.Equal(t, backend.DefaultPace.Commands/4, known.Pace.Commands)
 	require.Contains(t, known.Slowed, "deadline")
+}
+
+// long has a history of which a whole reading does not end before it is let go.
+type long struct {
+	late
+	letGo         chan struct{}
+	mu            sync.Mutex
+	reading, most int
+	changes       int
+}
+
+func (s *long) Query(_ context.Context, _ schedd.Identity, q schedd.Query, _ condor.JobFunc) error {
+	s.add(&s.reading, 1)
+	defer s.add(&s.reading, -1)
+	time.Sleep(100 * time.Millisecond)
+	if q.Left.Limit == 0 {
+		<-s.letGo
+	}
+	return nil
+}
+
+func (s *long) Change(context.Context, schedd.Identity, schedd.Change) (schedd.Outcome, error) {
+	s.add(&s.changes, 1)
+	return schedd.Outcome{}, nil
+}
+
+func (s *long) add(to *int, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*to += n
+	s.most = max(s.most, s.reading)
+}
+
+func TestWhoeverWaitsToReadTheHistoryHoldsUpNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &long{letGo: make(chan struct{})}
+		id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "one"}}
+		a := &backend.Answering{
+			Schedd: s, Now: time.Now, Turned: func(schedd.Endpoint, bool) {},
+			Any:  func(context.Context, schedd.Endpoint) (schedd.Identity, error) { return id, nil },
+			Most: backend.Pace{Commands: 2, PerSecond: 50},
+		}
+		var all sync.WaitGroup
+		reads := func(ctx context.Context, limit int, want error) {
+			left := schedd.Query{Left: &schedd.HistoryBounds{Limit: limit}}
+			require.ErrorIs(t, a.Query(ctx, id, left, nil), want)
+		}
+		reads(t.Context(), 1, nil)
+		for range 3 {
+			all.Go(func() { reads(t.Context(), 0, nil) })
+		}
+		all.Go(func() { reads(t.Context(), 1, nil) })
+		time.Sleep(time.Minute)
+		gone, cancel := context.WithCancel(t.Context())
+		all.Go(func() { reads(gone, 0, context.Canceled) })
+		all.Go(func() { require.NoError(t, scheddtest.Err(a.Change(t.Context(), id, nil))) })
+		time.Sleep(time.Minute)
+		changes := s.changes
+		cancel()
+		synctest.Wait()
+		close(s.letGo)
+		all.Wait()
+		require.Equal(t, 1, changes, "only the one that reads has a place")
+		require.Equal(t, 1, s.most)
+		require.NoError(t, scheddtest.Err(a.Daemon(t.Context(), id)))
+		require.Empty(t, a.Known()[id.Endpoint].Slowed, "the answer came late, but it was not slow")
+	})
 }

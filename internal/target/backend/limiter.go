@@ -21,6 +21,10 @@ type limiter struct {
 	waiting []*waiter
 	rate    *rate.Limiter
 
+	// history has the one that reads the schedd's history: package schedd has no two read at a time. Who waits for it has
+	// no place yet.
+	history chan struct{}
+
 	quickest time.Duration // of the answers to a question of constant size; 0: none
 	latest   time.Duration
 
@@ -35,7 +39,21 @@ type waiter struct {
 }
 
 func newLimiter(most Pace) *limiter {
-	return &limiter{pace: most, rate: rate.NewLimiter(rate.Limit(most.PerSecond), most.Commands)}
+	return &limiter{
+		pace:    most,
+		rate:    rate.NewLimiter(rate.Limit(most.PerSecond), most.Commands),
+		history: make(chan struct{}, 1),
+	}
+}
+
+// readHistory waits until nobody else reads the history; end must then be called.
+func (t *limiter) readHistory(ctx context.Context) (end func(), err error) {
+	select {
+	case t.history <- struct{}{}:
+		return func() { <-t.history }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // enter waits for a command's turn; leave must then be called at its end.
