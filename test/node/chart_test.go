@@ -196,3 +196,21 @@ func TestTheChartRefusesWhatCannotBe(t *testing.T) {
 		require.ErrorContains(t, err, says, set)
 	}
 }
+
+// What has nothing behind its colon in a file of values is nil in templates, which its default is not.
+func TestTheChartTakesValuesWithoutContent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`
+podAnnotations:
+podLabels:
+settings:
+extraEnv:
+extraVolumes:
+extraVolumeMounts:
+secrets: {ofNamespaces: }
+persistence: {annotations: }
+`), 0o600))
+	require.Equal(t, b.rendered(append(noImage, "-n", "htcd")...), b.rendered(append(noImage, "-n", "htcd", "-f", file)...))
+}

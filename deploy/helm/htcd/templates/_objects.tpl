@@ -18,7 +18,7 @@
 {{- end }}
 
 {{- define "htcd.account" -}}
-{{ get .Values.settings "HTCD_KINIT_SECRET" | default .Values.secrets.account | default (ternary "kinit-secret" "condor-token" .Values.kerberos.enabled) }}
+{{ get (.Values.settings | default dict) "HTCD_KINIT_SECRET" | default .Values.secrets.account | default (ternary "kinit-secret" "condor-token" .Values.kerberos.enabled) }}
 {{- end }}
 
 {{- define "htcd.image" -}}
@@ -49,8 +49,8 @@ krb5.conf: {{ .Values.kerberos.config | default (.Files.Get "files/base/manager/
 {{- define "htcd.settings" -}}
 {{- $all := dict "HTCD_CALLBACK_URL" (include "htcd.callbackURL" .) "HTCD_SCHEDD" .Values.condor.schedd "HTCD_COLLECTOR" .Values.condor.collector -}}
 {{- if ne (include "htcd.account" .) "kinit-secret" }}{{ $_ := set $all "HTCD_KINIT_SECRET" (include "htcd.account" .) }}{{ end -}}
-{{- if gt (len (without .Values.secrets.ofNamespaces (include "htcd.account" .))) 0 }}
-{{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without .Values.secrets.ofNamespaces (include "htcd.account" .))) }}
+{{- if gt (len (without (.Values.secrets.ofNamespaces | default list) (include "htcd.account" .))) 0 }}
+{{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without (.Values.secrets.ofNamespaces | default list) (include "htcd.account" .))) }}
 {{- end -}}
 {{- if .Values.logsPod.enabled }}{{ $_ := set $all "HTCD_LOGS_POD_IMAGE" (include "htcd.image" .) }}{{ end -}}
 {{- range $name, $value := .Values.settings }}{{ $_ := set $all $name $value }}{{ end -}}
