@@ -29,7 +29,8 @@ func historyCommand() *cobra.Command {
 		Use:   "history",
 		Short: "List who ran what, also of HTCJobs and HTCWorkflows that are deleted",
 		Long: `List the attempts of the HTCJobs and HTCWorkflows of a namespace, the newest first, also of those that are deleted: who ran what, where, how
-long, how it ended and what it used. USER is HTCondor's account. htcd keeps them for the time that its administrator set (--history-kept,
+long, how it ended and what it used. USER is HTCondor's account. An HTCWorkflow has a line for each of its DAGs, numbered through all of
+its attempts. FAILED counts jobs that htcd has removed, too. htcd keeps them for the time that its administrator set (--history-kept,
 90 days unless told otherwise), and 100,000 of deleted ones at most. With -o json each is an object on a line of its own, with -o csv a
 line under a line of names, with times in UTC, cores, and bytes.
 

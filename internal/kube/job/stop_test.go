@@ -331,6 +331,7 @@ func TestTheActiveDeadlineRemovesWhatHasNotEnded(t *testing.T) {
 		require.Equal(t, "DeadlineExceeded", job.Status.Failures[1].Reason)
 		require.Len(t, w.schedd.Jobs(), 2, "completed ones stay until their output is fetched")
 		require.NotNil(t, job.Status.CompletionTime)
+		require.Equal(t, crosscheck.StopDeadline, w.run("three").Reason, "the history tells it")
 		w.crosscheck()
 		w.later(time.Hour)
 		require.EqualValues(t, 1, w.job("three").Status.Attempt)

@@ -136,7 +136,7 @@ func (s *Sender) BeginStop(
 		if begun = now.State == ledger.Submitted && now.Stop == ""; !begun {
 			return nil
 		}
-		now.Stop, now.Reason, now.Message = reason, "", message
+		now.Stop, now.Reason, now.Message = reason, reason, message
 		now.Confirmed = now.Confirmed && now.Kind == ledger.Workflows // DAGMan's job may end before its nodes
 		return tx.UpdateRun(now)
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -51,7 +52,11 @@ func (r *Reader) history(ctx context.Context, q aggregate.Query, left *lines, ou
 
 // wanted reports whether an attempt is one of those that are asked for.
 func wanted(p ledger.Past, q aggregate.PastQuery) bool {
-	return (q.Account == "" || p.Account == q.Account) && (!q.Failed || p.Failed > 0 || p.State == ledger.Refused)
+	if q.Account != "" && p.Account != q.Account {
+		return false
+	}
+	is := stateOfPast(p)
+	return !q.Failed || is == "Failed" || is == "Refused" || is != "Succeeded" && p.Failed > 0
 }
 
 func pastLine(p ledger.Past) aggregate.Past {
@@ -77,6 +82,7 @@ func pastLine(p ledger.Past) aggregate.Past {
 	}
 	if p.Kind == ledger.Workflows {
 		line.Kind = v1alpha1.WorkflowKind
+		return line // what DAGMan itself has used says nothing of the nodes
 	}
 	var used v1alpha1.Usage
 	if p.Usage != "" && json.Unmarshal([]byte(p.Usage), &used) == nil {
@@ -85,8 +91,10 @@ func pastLine(p ledger.Past) aggregate.Past {
 	return line
 }
 
-// stateOfPast says how an attempt ended, or that it has not.
+// stateOfPast says how an attempt, or a DAG, ended, or that it has not. The Reason of one that htcd has stopped says
+// why.
 func stateOfPast(p ledger.Past) string {
+	removed := p.Kind == ledger.Workflows && p.Succeeded < p.Jobs // nodes, before their turn
 	switch {
 	case p.State == ledger.Refused:
 		return "Refused"
@@ -94,8 +102,12 @@ func stateOfPast(p ledger.Past) string {
 		return "Open"
 	case p.State == ledger.Removed || p.Ended.IsZero():
 		return "Removed"
-	case p.Failed > 0:
+	case p.Reason == crosscheck.StopSuccess || p.Reason == crosscheck.StopCompleted:
+		return "Succeeded"
+	case p.Failed > 0, removed && p.Reason == crosscheck.StopDeadline:
 		return "Failed"
+	case removed && p.Reason != crosscheck.StopFinished:
+		return "Removed"
 	}
 	return "Succeeded"
 }

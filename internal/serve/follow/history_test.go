@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -73,13 +74,50 @@ func TestTheHistoryOfOneAccountOrOfFailuresIsFoundAmongMany(t *testing.T) {
 
 func TestHowAnAttemptEnded(t *testing.T) {
 	now := time.Now()
-	for want, p := range map[string]ledger.Past{
-		"Open":      {State: ledger.Submitted},
-		"Refused":   {State: ledger.Refused, Ended: now},
-		"Removed":   {State: ledger.Submitted, Gone: now},
-		"Failed":    {State: ledger.Submitted, Ended: now, Jobs: 3, Succeeded: 2, Failed: 1},
-		"Succeeded": {State: ledger.Submitted, Ended: now, Jobs: 3, Succeeded: 3, Gone: now},
+	for _, c := range []struct {
+		want string
+		past ledger.Past
+	}{
+		{"Open", ledger.Past{State: ledger.Submitted}},
+		{"Refused", ledger.Past{State: ledger.Refused, Ended: now}},
+		{"Removed", ledger.Past{State: ledger.Submitted, Gone: now}},
+		{"Failed", ledger.Past{State: ledger.Submitted, Ended: now, Jobs: 3, Succeeded: 2, Failed: 1}},
+		{"Succeeded", ledger.Past{State: ledger.Submitted, Ended: now, Jobs: 3, Succeeded: 3, Gone: now}},
+		{"Succeeded", ledger.Past{Reason: crosscheck.StopSuccess, Ended: now, Jobs: 3, Succeeded: 1, Failed: 2}},
+		{"Failed", ledger.Past{Reason: crosscheck.StopFailures, Ended: now, Jobs: 3, Succeeded: 1, Failed: 2}},
+		{"Succeeded", ledger.Past{Reason: crosscheck.StopSuspended, Ended: now, Jobs: 3, Succeeded: 3}},
+		{"Removed", dag(crosscheck.StopSuspended, 1, 0)},
+		{"Failed", dag(crosscheck.StopDeadline, 1, 0)},
+		{"Failed", dag(crosscheck.StopAborted, 1, 1)},
+		{"Succeeded", dag(crosscheck.StopDeadline, 3, 0)},
+		{"Succeeded", dag(crosscheck.StopCompleted, 1, 1)},
+		{"Succeeded", dag(crosscheck.StopFinished, 1, 0)},
+		{"Removed", dag("", 1, 0)},
+		{"Succeeded", dag("", 3, 0)},
 	} {
-		require.Equal(t, want, stateOfPast(p))
+		require.Equal(t, c.want, stateOfPast(c.past), c.past)
 	}
+}
+
+// dag is a DAG of three nodes that has ended, perhaps since htcd has stopped it.
+func dag(stop string, succeeded, failed int) ledger.Past {
+	return ledger.Past{
+		Kind: ledger.Workflows, State: ledger.Submitted, Reason: stop, Ended: time.Now(),
+		Jobs: 3, Succeeded: succeeded, Failed: failed,
+	}
+}
+
+func TestWhatFailuresAreAskedFor(t *testing.T) {
+	failures := aggregate.PastQuery{Failed: true}
+	require.True(t, wanted(dag(crosscheck.StopDeadline, 1, 0), failures))
+	require.False(t, wanted(dag(crosscheck.StopSuspended, 1, 0), failures))
+	enough := ledger.Past{Reason: crosscheck.StopSuccess, Ended: time.Now(), Jobs: 3, Succeeded: 1, Failed: 2}
+	require.False(t, wanted(enough, failures), "the others were removed")
+}
+
+func TestWhatDAGManUsesIsNotWhatNodesUse(t *testing.T) {
+	p := ledger.Past{Usage: `{"jobs":1,"cpu":{"median":"0","worst":"0","worstProc":0}}`}
+	require.NotNil(t, pastLine(p).Usage)
+	p.Kind = ledger.Workflows
+	require.Nil(t, pastLine(p).Usage)
 }
