@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -31,6 +32,26 @@ func TestAQuotaIsForTheJobsThatAreInHTCondorAtATime(t *testing.T) {
 	require.Equal(t, 10, DemandElsewhere(job).Left)
 	job.Spec.Parallelism = nil
 	require.Equal(t, 1, s.Demand().Jobs)
+}
+
+func TestAQuotaHearsOfASuccessThatSufficed(t *testing.T) {
+	job := &v1alpha1.HTCJob{}
+	job.Spec.Script.Queue = new(int32(3))
+	job.Spec.SuccessPolicy = &v1alpha1.SuccessPolicy{Rules: []v1alpha1.SuccessRule{{SucceededCount: new(int32(1))}}}
+	s := Situation{
+		Job: job,
+		Run: &ledger.Run{
+			State: ledger.Submitted, Procs: 3, SpecHash: job.SpecHash(), Stop: crosscheck.StopSuccess, Confirmed: true,
+		},
+		Counts:    ledger.Counts{Succeeded: 1, Failed: 2},
+		Stopped:   2,
+		Successes: []Successes{{All: 1}},
+	}
+	d := s.Demand()
+	require.True(t, d.Over)
+	require.True(t, d.Succeeded)
+	s.Successes[0].All, s.Counts = 0, ledger.Counts{Failed: 3}
+	require.False(t, s.Demand().Succeeded)
 }
 
 func TestAFactoryHasNoMoreJobsThanItsQuota(t *testing.T) {

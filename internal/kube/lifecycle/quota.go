@@ -91,7 +91,7 @@ func (s Situation) Demand() Demand {
 	d.Alive = at == begun || at == active || at == stopping
 	d.Sent = d.Alive && s.Run.State == ledger.Submitted
 	if d.Over = s.over(); d.Over {
-		d.Succeeded = at == ended && s.Counts.Failed == 0
+		d.Succeeded = at == ended && s.succeeded()
 		d.Told = s.Job.Status.Phase.Terminal() && int(s.Job.Status.Attempt) == s.Run.Attempt
 		d.Settled = d.Told && !s.Unfetched && s.Pushes.Unpushed == 0 && !OwesOutput(s.Job.Status.Conditions)
 	}
