@@ -73,7 +73,8 @@ func (c *Checker) askQueue(
 }
 
 // askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if
-// all these DAGs were compared then, or were sent since.
+// all these DAGs were compared then, or were sent since, and otherwise back to the time before they were sent, if that
+// is known. What an earlier answer did not show is looked for in all of it.
 func (c *Checker) askHistory(
 	ctx context.Context,
 	id schedd.Identity,
@@ -83,21 +84,26 @@ func (c *Checker) askHistory(
 	hear condor.JobFunc,
 ) error {
 	var unseen []ledger.Run
-	bound := schedd.HistoryBounds{Since: since.Newest}
+	oldest := since.Mark
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		if !k.unseen() {
 			continue
 		}
 		unseen = append(unseen, run)
-		if !k.sinceMark() || !since.covers(run) && !run.Submitted.After(since.At) {
-			bound.Since = ""
+		switch {
+		case k.leftNoTrace():
+			oldest = crosscheck.Mark{}
+		case k.ended() || !since.covers(run) && !run.Submitted.After(since.At):
+			if before := since.before[keyOf(run)]; !before.At.After(oldest.At) {
+				oldest = before
+			}
 		}
 	}
 	if len(unseen) == 0 {
 		return nil
 	}
-	bound.Enough = all.seen
+	bound := schedd.HistoryBounds{Since: oldest.Newest, Enough: all.seen}
 	left := schedd.Query{Where: constraint(unseen), Nodes: true, Left: &bound}
 	if err := c.Schedd.Query(ctx, id, left, hear); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
@@ -110,6 +116,7 @@ func (c *Checker) askHistory(
 type mark struct {
 	crosscheck.Mark
 	compared map[key][]string
+	before   map[key]crosscheck.Mark // of DAGs that were sent after a cross-check: the mark of the latest before that
 }
 
 // covers reports whether a DAG was compared up to the mark. Where its account has become known since, as another one,

@@ -53,6 +53,7 @@ type Checker struct {
 
 	mu       sync.Mutex
 	compared map[backend.Target]map[key][]string // see mark; all ads of their nodes could be read
+	before   map[key]crosscheck.Mark             // see mark
 	// when an ended DAG was first compared and some of its nodes never had a job, as far as anybody has seen
 	missed map[key]time.Time
 }
@@ -102,7 +103,7 @@ func (c *Checker) pass(
 	began time.Time,
 ) (answered bool, err error) {
 	coverage, started := c.gate.Coverage(g.Target), c.Started(g.Target)
-	l.since = c.mark(g.Target)
+	l.since = c.mark(g.Target, g.Runs)
 	whole, recent := g.Runs, false
 	if l.Period, recent = coverage.Recent(began, started, c.Whole); recent {
 		covered, rest := l.since.split(g.Runs)
@@ -149,7 +150,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target)}
+	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target, runs)}
 	l.Ask = func() schedd.Daemon {
 		if d, err := c.Schedd.Daemon(ctx, id); err == nil {
 			return d
@@ -314,17 +315,33 @@ func (c *Checker) missedBefore(d dag, at time.Time) bool {
 func (c *Checker) forget(open []ledger.Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k := range c.missed {
-		if !slices.ContainsFunc(open, func(run ledger.Run) bool { return keyOf(run) == k }) {
-			delete(c.missed, k)
-		}
+	are := make(map[key]bool, len(open))
+	for _, run := range open {
+		are[keyOf(run)] = true
 	}
+	maps.DeleteFunc(c.missed, func(k key, _ time.Time) bool { return !are[k] })
+	maps.DeleteFunc(c.before, func(k key, _ crosscheck.Mark) bool { return !are[k] })
 }
 
-func (c *Checker) mark(t backend.Target) mark {
+// mark returns that of a target, for some DAGs.
+func (c *Checker) mark(t backend.Target, runs []ledger.Run) mark {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return mark{c.gate.Mark(t), c.compared[t]}
+	latest, before := c.gate.Mark(t), make(map[key]crosscheck.Mark, len(runs))
+	for _, run := range runs {
+		m, known := c.before[keyOf(run)]
+		if !known && latest.Newest != "" && run.Submitted.After(latest.At) {
+			if c.before == nil {
+				c.before = map[key]crosscheck.Mark{}
+			}
+			m, known = latest, true
+			c.before[keyOf(run)] = m
+		}
+		if known {
+			before[keyOf(run)] = m
+		}
+	}
+	return mark{latest, c.compared[t], before}
 }
 
 // uncover has everything asked about these DAGs until they have been compared again.

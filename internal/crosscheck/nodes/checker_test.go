@@ -241,6 +241,41 @@ func TestTheHistoryIsReadBackToTheLastPassOnly(t *testing.T) {
 	require.Equal(t, "92.0", bounds[2], "what was sent since is not in what was read before")
 }
 
+func TestTheHistoryOfADAGThatHasEndedIsReadBackToWhenItWasSent(t *testing.T) {
+	w := newWorld(t)
+	w.send("u1", 1)
+	w.node("u1", 0, 92)
+	w.leaves(92, 0)
+	w.crosscheck()
+	w.later(time.Second)
+	run := w.send("u2", 1)
+	w.node("u2", 0, 93)
+	w.node("u2", 1, 94)
+	w.crosscheck()
+	w.leaves(93, 0)
+	w.crosscheck() // from here on its newest entry is another one
+	var bounds []string
+	w.Checker.Schedd = listening{w.schedd, func(q schedd.Query) {
+		if b := q.Left; b != nil && b.Limit == 0 {
+			bounds = append(bounds, b.Since)
+		}
+	}}
+	check := func() {
+		w.later(time.Minute)
+		require.NoError(t, w.Check(t.Context(), backend.Groups([]ledger.Run{run})[0]))
+	}
+	w.schedd.Lose(94, 0)
+	w.ends("u2", 1)
+	check()
+	require.Equal(t, []string{"92.0"}, bounds)
+	require.Equal(t, []ledger.NodeState{isDone, isIdle}, w.states("u2"))
+	check()
+	require.Equal(t, []string{"92.0", ""}, bounds, "before a job is called lost, all of it is read")
+	require.Equal(t, []ledger.NodeState{isDone, hasFail}, w.states("u2"))
+	w.crosscheck()
+	require.NotContains(t, w.before, key{"u2", 1})
+}
+
 // listening tells of questions before they are asked.
 type listening struct {
 	*scheddtest.Schedd

@@ -200,13 +200,13 @@ func (k *comparison) unseen() bool { return len(k.unchanged)+len(k.rows) > 0 || 
 // waits reports whether there were nodes of which no job had been seen.
 func (k *comparison) waits() bool { return !k.waiting.Empty() }
 
-// sinceMark reports whether every known job that left the queue did so after the mark, given that the DAG was compared
-// then, or sent since.
-func (k *comparison) sinceMark() bool {
+// leftNoTrace reports whether earlier answers did not show a job, or whether one that was never seen is certainly gone
+// unless the history has it.
+func (k *comparison) leftNoTrace() bool {
 	for _, p := range k.rows {
 		if p.Absent > 0 {
-			return false
+			return true
 		}
 	}
-	return !k.ended()
+	return k.ended() && k.waits()
 }
