@@ -121,15 +121,13 @@ func New(o Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
-		return &fairqueue.Pool[schedd.Endpoint]{
-			Queue:   queue,
-			Size:    size,
-			Backend: c.backendOf,
-			Serve:   fairqueue.Each(serve),
-		}
+	c.fetchers = &fairqueue.Pool[schedd.Endpoint]{
+		Queue: c.fetches, Size: 1, Backend: c.backendOf, Serve: fairqueue.Each(c.fetchOne),
 	}
-	c.fetchers, c.checkers = at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
+	c.checkers = &fairqueue.Pool[schedd.Endpoint]{
+		Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOf, Serve: c.checkSome,
+		Rest: func(took time.Duration) { time.Sleep(backend.Rest(took)) },
+	}
 	if o.Artifacts != nil {
 		o.Artifacts.OnTurn(c.Retry)
 	}

@@ -57,26 +57,35 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 // CheckSoon makes HTCondor be asked about a DAG.
 func (c *Controller) CheckSoon(run ledger.Run) { c.checks.Add(keyOf(run)) }
 
-// checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes
-// over.
-func (c *Controller) checkOne(ctx context.Context, key string) {
-	runs, err := c.Runs(ctx, key)
-	n := len(runs)
-	if err != nil || n == 0 || runs[n-1].State != ledger.Submitted {
-		c.checks.Forget(key)
-		return
+// checkSome asks about the newest DAGs of workflows soon after callbacks, with the same questions about those of an
+// account. It asks a few times; then the cron schedule takes over.
+func (c *Controller) checkSome(ctx context.Context, keys []string) {
+	var newest []ledger.Run
+	for _, key := range keys {
+		runs, err := c.Runs(ctx, key)
+		n := len(runs)
+		if err != nil || n == 0 || runs[n-1].State != ledger.Submitted {
+			c.checks.Forget(key)
+			continue
+		}
+		newest = append(newest, runs[n-1])
 	}
-	if err := c.check(ctx, runs[n-1]); err != nil {
-		c.Log.Warn().Err(err).Str("workflow", key).Msg("check after a callback")
+	for _, g := range backend.Groups(newest) {
+		if err := c.check(ctx, g); err != nil {
+			c.Log.Warn().Err(err).Int("workflows", len(g.Runs)).Msg("check after a callback")
+		}
 	}
-	settled, err := c.isSettled(ctx, runs[n-1])
-	over := err == nil && settled
-	c.News(key, over)
-	if over || c.checks.NumRequeues(key) >= 5 {
-		c.checks.Forget(key)
-		return
+	for _, run := range newest {
+		key := keyOf(run)
+		settled, err := c.isSettled(ctx, run)
+		over := err == nil && settled
+		c.News(key, over)
+		if over || c.checks.NumRequeues(key) >= 5 {
+			c.checks.Forget(key)
+			continue
+		}
+		c.checks.AddRateLimited(key)
 	}
-	c.checks.AddRateLimited(key)
 }
 
 // checked passes the findings about DAGMan's own jobs on.

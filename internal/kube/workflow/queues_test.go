@@ -125,3 +125,23 @@ func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *tes
 	w.settle()
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 }
+
+func TestWorkflowsAreCheckedTogether(t *testing.T) {
+	w := newWorld(t)
+	var keys []string
+	for _, name := range w.several(3) {
+		keys = append(keys, "default/"+name)
+	}
+	asks := func(keys ...string) []int {
+		queue, history := w.schedd.Calls(scheddtest.Queue), w.schedd.Calls(scheddtest.History)
+		w.checkers.Serve(t.Context(), keys)
+		return []int{w.schedd.Calls(scheddtest.Queue) - queue, w.schedd.Calls(scheddtest.History) - history}
+	}
+	one := asks(keys[0])
+	require.Equal(t, one, asks(keys...))
+	require.Equal(t, []int{1, 1, 1}, []int{
+		w.checks.NumRequeues(keys[0]) - 1, w.checks.NumRequeues(keys[1]), w.checks.NumRequeues(keys[2]),
+	})
+	require.Equal(t, one, asks(append(keys, "default/unknown")...))
+	require.Zero(t, w.checks.NumRequeues("default/unknown"))
+}

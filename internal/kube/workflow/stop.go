@@ -141,7 +141,7 @@ func (c *Controller) settle(ctx context.Context, run ledger.Run, cut bool) error
 			return fmt.Errorf("remove what is left of the nodes of DAG %d: %w", run.Attempt, err)
 		}
 	}
-	if err := c.check(ctx, run); err != nil {
+	if err := c.check(ctx, group(run)); err != nil {
 		return fmt.Errorf("ask how DAG %d ended: %w", run.Attempt, err)
 	}
 	over, err := c.isSettled(ctx, run)
@@ -173,14 +173,16 @@ func (c *Controller) readDAG(ctx context.Context, run ledger.Run) (d DAG, err er
 	return d, nil
 }
 
-// check asks about a DAG's own job, and then about its nodes.
-func (c *Controller) check(ctx context.Context, run ledger.Run) error {
-	if !run.Confirmed {
-		if err := c.dags.Check(ctx, group(run)); err != nil {
+// check asks about the own jobs of DAGs, and then about their nodes.
+func (c *Controller) check(ctx context.Context, dags backend.Group) error {
+	going := dags
+	going.Runs = slices.DeleteFunc(slices.Clone(dags.Runs), func(run ledger.Run) bool { return run.Confirmed })
+	if len(going.Runs) > 0 {
+		if err := c.dags.Check(ctx, going); err != nil {
 			return err
 		}
 	}
-	return c.nodes.Check(ctx, group(run))
+	return c.nodes.Check(ctx, dags)
 }
 
 func group(run ledger.Run) backend.Group { return backend.Groups([]ledger.Run{run})[0] }
