@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 )
 
 // over reports whether an object has ended as submitted now, not as it was before.
@@ -242,8 +243,7 @@ func nameOf(f v1alpha1.Failure) string {
 
 // lastWords is the last line of a failed job's standard error.
 func lastWords(f v1alpha1.Failure) string {
-	last := strings.TrimSpace(f.Stderr)
-	last = last[strings.LastIndexByte(last, '\n')+1:]
+	last := lifecycle.LastLine(f.Stderr)
 	if last == "" || f.ExitCode == nil {
 		return ""
 	}

@@ -120,7 +120,7 @@ func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
 	d.show(0, objectOf(j))
 	require.Empty(t, b.String())
 	require.True(t, owesWords(objectOf(j)))
-	j.Status.Failures[0].Stderr = "pulling\nFATAL: no such image\n"
+	j.Status.Failures[0].Stderr = "pulling\nFATAL: no such image\nhtcd: directories are dropped: work\n"
 	require.False(t, owesWords(objectOf(j)))
 	d.show(0, objectOf(j))
 	d.show(0, objectOf(j))

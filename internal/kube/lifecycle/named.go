@@ -42,14 +42,19 @@ func howFailed(s Situation, p ledger.Proc) string {
 // maxLine bounds the quoted line of a standard error.
 const maxLine = 256
 
-// lastLine returns the script's last line of standard error. Lines of htcd's own count only if there is no other.
+// lastLine returns the script's last line of standard error.
 func lastLine(p ledger.Proc) string {
-	lines := strings.Split(p.Stderr, "\n")
+	stderr := p.Stderr
 	if p.Fetched == ledger.Incomplete { // the last one names what is missing
-		lines = lines[:len(lines)-1]
+		stderr = stderr[:max(strings.LastIndexByte(stderr, '\n'), 0)]
 	}
+	return LastLine(stderr)
+}
+
+// LastLine returns the last line of a script's standard error. Lines of htcd's own count only if there is no other.
+func LastLine(stderr string) string {
 	last := ""
-	for _, line := range slices.Backward(lines) {
+	for _, line := range slices.Backward(strings.Split(stderr, "\n")) {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "htcd: ") {
 			return Shorten(line, maxLine)
