@@ -33,7 +33,7 @@ func (d *daemon) shells(l *loop, book reconciler.Ledger, reader *follow.Reader) 
 		Reader: reader, Places: shellsAtOnce, Review: d.core.AuthorizationV1().SubjectAccessReviews().Create,
 		Used: func(object runtime.Object, q aggregate.Query, message string) {
 			log.Info().Str("job", q.Namespace+"/"+q.Name).Msg(message)
-			apiserver.Events[runtime.Object]{Recorder: l.recorder}.Normal(object, "Exec", message)
+			apiserver.Events[runtime.Object]{Recorder: l.recorder}.Use(object, q.User, "Exec", message)
 		},
 		Connect: func(ctx context.Context, id schedd.Identity, cluster, proc int, fn func(*ssh.Client) error) error {
 			self, err := os.Executable()

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
@@ -36,6 +37,19 @@ func (e Events[O]) Warning(object O, reason, message string) {
 		"%s",
 		lifecycle.Shorten(message, lifecycle.MaxNote),
 	)
+}
+
+// Use records what a user does to an object. Of the same objects and reason the recorder counts Events as one within
+// minutes, with the text of the first: so what is said is part of the second object.
+func (e Events[O]) Use(object O, user, reason, message string) {
+	message = lifecycle.Shorten(message, lifecycle.MaxNote)
+	by := &corev1.ObjectReference{
+		APIVersion: rbacv1.SchemeGroupVersion.String(),
+		Kind:       rbacv1.UserKind,
+		Name:       user,
+		FieldPath:  message,
+	}
+	e.Recorder.Eventf(object, by, corev1.EventTypeNormal, reason, "Run", "%s", message)
 }
 
 // eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at
