@@ -21,8 +21,8 @@ type limiter struct {
 	waiting []*waiter
 	rate    *rate.Limiter
 
-	// history has the one that reads the schedd's history: package schedd has no two read at a time. Who waits for it has
-	// no place yet.
+	// history has the one that reads the schedd's history: package schedd has no two read at a time. Who waits for it
+	// has no place yet.
 	history chan struct{}
 
 	quickest time.Duration // of the answers to a question of constant size; 0: none
