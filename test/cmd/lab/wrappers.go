@@ -25,7 +25,7 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 	switch {
 	case name == "kubectl", name == "helm":
 		return administrator(l, name, args)
-	case name == pluginName, name == "htcd" && len(args) > 0 && slices.Contains(userCommands, args[0]):
+	case name == pluginName, name == "htcd" && isOfUsers(args):
 		return user(l, name, args)
 	case name == "htcd":
 		return htcd(l, args)
@@ -67,6 +67,14 @@ var userCommands = []string{
 	"upload",
 	"ui",
 	"sync-secret",
+}
+
+// isOfUsers reports whether a command of users is meant, which may stand behind flags, as in htcd -n physics list.
+func isOfUsers(args []string) bool {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		args = args[:min(1, len(args))]
+	}
+	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(userCommands, arg) })
 }
 
 // user runs users' commands, with their own kubeconfig if they have one, else the administrator's.
