@@ -7,8 +7,8 @@ take_parts() {
 	for file in before after; do
 		[ ! -f ".htcd-$file" ] || mv -f ".htcd-$file" ".htcd/$file"
 	done
-	cat <&7 >.htcd/own
-	[ -z "$environment" ] || cat <&9 >.htcd/variables
+	cat <&7 >.htcd/own || no_room
+	[ -z "$environment" ] || cat <&9 >.htcd/variables || no_room
 }
 
 # arguments runs the parts, and sets rc to the return code of the job. Who has the container instead runs what they want themselves.

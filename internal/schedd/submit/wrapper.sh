@@ -238,9 +238,15 @@ enclose() {
 		cp -p "$@" .htcd/new/ && cd .htcd/new && move_to "$scratch/.htcd/job"
 		cd "$scratch" || exit 125
 	elif [ $# -gt 0 ]; then
-		cp -p "$@" .htcd/job/
+		cp -p "$@" .htcd/job/ || [ ! -f "$own" ] || cp -p "$own" .htcd/job/ || no_room # the beginning of a script may succeed
 	fi
 	[ -z "$ticket" ] || show_ticket
+}
+
+# no_room ends a job that cannot have all of its script and variables.
+no_room() {
+	echo "htcd: the script, or its variables, could not be copied on this node: the script was not run" >&2
+	exit 125
 }
 
 # place moves inputs to where the script sees them: over files from archives, but not over directories.

@@ -51,3 +51,39 @@ func TestDirectoriesThatAreDroppedAreTold(t *testing.T) {
 		})
 	}
 }
+
+// full is a program on a full disk: it leaves the beginning.
+const full = `#!/bin/sh
+for to; do :; done
+[ ! -d "$to" ] || echo 'echo begins' >"$to/script"
+echo "$0: No space left on device" >&2
+exit 1
+`
+
+func TestAScriptThatIsThereInPartDoesNotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		program string
+		part    *Part
+	}{
+		"the script":    {"cp", nil},
+		"the variables": {"cat", &Part{Source: "echo before"}},
+	} {
+		for shell, argv := range shells(t) {
+			if shell == "busybox" {
+				continue // has them built in
+			}
+			t.Run(name+"/"+shell, func(t *testing.T) {
+				to := receive(t)
+				d := to.description("echo begins\nexit 3\n")
+				d.Before, d.Environment = c.part, map[string]string{"A": "b"}
+				s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": "", "curl": "", c.program: full})
+				s.shell = argv
+				code, out, errs := s.run(t)
+				require.Equal(t, 125, code)
+				require.Empty(t, out)
+				require.Contains(t, errs, "could not be copied on this node: the script was not run")
+				require.Empty(t, to.events)
+			})
+		}
+	}
+}
