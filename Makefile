@@ -250,13 +250,12 @@ measure: ## build the measuring program and run it in the lab; used by bench and
 clean: down ## stop the lab and remove everything built in this clone; the machine's cache stays
 	rm -rf $(LAB) bin dist dist-again
 
-# With the flags of everything else that the lab builds (test/lab/cache), so that the standard library is compiled once.
 .PHONY: lab
 lab: ## build the lab's own program, used by up, down and demo
 	@[ $(words $(CURDIR)) = 1 ] || { echo "a lab needs a clone without blanks in its path: $(CURDIR)" >&2; exit 1; }
 	@mkdir -p $(LAB)/bin
 	@[ -x $(LAB)/bin/lab ] || echo "building the lab's own program into $(LAB)/bin: a minute where nothing of it has been compiled yet"
-	@cd test && CGO_ENABLED=0 GOGC=400 go build -trimpath -gcflags all=-dwarf=false -o $(abspath $(LAB))/bin/lab ./cmd/lab
+	@tools/lab.sh $(abspath $(LAB))/bin/lab
 
 .PHONY: help
 help: ## list the targets

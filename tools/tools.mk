@@ -29,7 +29,7 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # Most follow a rendered head, and use each other's variables.
-	shellcheck tools/dist.sh deploy/image/*.sh examples/*/*/*.sh .ci/run
+	shellcheck tools/dist.sh tools/lab.sh deploy/image/*.sh examples/*/*/*.sh .ci/run
 	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/submit/*.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
