@@ -101,7 +101,7 @@ const next = `
 Look around, in a shell:
   . %s
   htcd logs zero                # what the job has written; examples/retcode/zero.yaml is the HTCJob
-  htcd status zero              # what happened to it; kubectl describe htcjob zero says it, too
+  htcd status -v zero           # what happened to it, and when; kubectl describe htcjob zero says it, too
   kubectl apply -f examples/queue.yaml && htcd wait queue
   make down                     # ends the lab
 `
