@@ -36,8 +36,8 @@ type Observer interface {
 	Unchanged(run ledger.Run)
 	// Unread: the ads of these jobs of a run (possibly none) cannot be fetched or read.
 	Unread(run ledger.Run, jobs []string)
-	// Repaired: something was repaired; change is set if a row was.
-	Repaired(run ledger.Run, kind Repair, change Change)
+	// Repaired: all that a pass has repaired alike in a run.
+	Repaired(run ledger.Run, repaired Alike)
 	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of
 	// one core.
 	Used(run ledger.Run, coreSeconds int64)

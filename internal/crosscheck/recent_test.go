@@ -43,7 +43,7 @@ func (*side) Passed(string, schedd.Endpoint, time.Duration, error) {}
 func (*side) Changed(ledger.Run)                                   {}
 func (*side) Checked(ledger.Run)                                   {}
 func (*side) Unchanged(ledger.Run)                                 {}
-func (*side) Repaired(ledger.Run, Repair, Change)                  {}
+func (*side) Repaired(ledger.Run, Alike)                           {}
 func (*side) Stuck(context.Context, ledger.Run) error              { return nil }
 func (w *side) Used(ledger.Run, int64)                             {}
 

@@ -1,6 +1,8 @@
 package crosscheck
 
 import (
+	"slices"
+
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
@@ -51,4 +53,23 @@ func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 		return LostCallback, true
 	}
 	return SilentEnd, true
+}
+
+// Alike is what was repaired alike in the rows of one run.
+type Alike struct {
+	Kind    Repair
+	First   Change // the first row; all have its statuses before and after
+	Numbers []int  // of the procs or nodes; none if no row was repaired
+}
+
+// AddTo adds the repair of one row to those of its run.
+func AddTo(all []Alike, kind Repair, number int, change Change) []Alike {
+	i := slices.IndexFunc(all, func(a Alike) bool {
+		return a.Kind == kind && a.First.Was.Status == change.Was.Status && a.First.Is.Status == change.Is.Status
+	})
+	if i < 0 {
+		i, all = len(all), append(all, Alike{Kind: kind, First: change})
+	}
+	all[i].Numbers = append(all[i].Numbers, number)
+	return all
 }

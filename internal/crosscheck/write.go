@@ -14,13 +14,19 @@ import (
 // write brings the ledger into line with the findings about one run.
 func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error {
 	if k.neverRan {
-		c.Observer.Repaired(k.run, Unstaged, Change{})
+		c.Observer.Repaired(k.run, Alike{Kind: Unstaged})
 		return c.giveBack(ctx, k.run, at)
 	}
 	pages := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(k.observed)), pageSize))
 	if len(pages) == 0 {
 		pages = [][]int{nil}
 	}
+	var repaired []Alike
+	defer func() {
+		for _, alike := range repaired {
+			c.Observer.Repaired(k.run, alike)
+		}
+	}()
 	for i, page := range pages {
 		observed := make(map[int]Observation, len(page))
 		for _, proc := range page {
@@ -54,7 +60,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 		}
 		for _, r := range changes {
 			if kind, ok := RepairOf(k.run, r); ok {
-				c.Observer.Repaired(k.run, kind, r)
+				repaired = AddTo(repaired, kind, r.Is.Proc, r)
 			}
 		}
 		if len(changes) > 0 {

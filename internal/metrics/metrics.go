@@ -447,7 +447,9 @@ func kindOf(err error) string {
 
 var _ job.Observer = (*Metrics)(nil)
 
-func (m *Metrics) Repaired(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() }
+func (m *Metrics) Repaired(kind crosscheck.Repair, times int) {
+	m.repairs.WithLabelValues(string(kind)).Add(float64(times))
+}
 
 // Feed says whether a schedd's feed is used.
 func (m *Metrics) Feed(endpoint schedd.Endpoint, used bool) {

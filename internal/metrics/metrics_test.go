@@ -104,7 +104,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Unanswered(notify.NoRequest)
 	m.Command("condor_q", time.Second, nil)
 	m.Command("condor_rm", time.Second, unreachable)
-	m.Repaired(crosscheck.LostCallback)
+	m.Repaired(crosscheck.LostCallback, 1)
 	m.Passed("cross-check", schedd.Endpoint{Schedd: "s"}, time.Second, nil)
 	m.Passed("refresh", schedd.Endpoint{Collector: "c", Schedd: "s"}, time.Second, unreachable)
 	m.Fetched(3, 4096)

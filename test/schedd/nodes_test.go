@@ -59,7 +59,7 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 		Schedd:   g.Client,
 		As:       as,
 		Now:      now,
-		Observer: silentNodes{},
+		Observer: silent{},
 		Started:  f.dags.Started,
 		Whole:    10 * time.Minute,
 		Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
@@ -164,19 +164,15 @@ func (f *followed) states() (states []ledger.NodeState) {
 
 type silent struct{}
 
-func (silent) Passed(string, schedd.Endpoint, time.Duration, error)      {}
-func (silent) Changed(ledger.Run)                                        {}
-func (silent) Checked(ledger.Run)                                        {}
-func (silent) Unchanged(ledger.Run)                                      {}
-func (silent) Used(ledger.Run, int64)                                    {}
-func (silent) Missing(backend.Target, crosscheck.Missing)                {}
-func (silent) Unread(ledger.Run, []string)                               {}
-func (silent) Repaired(ledger.Run, crosscheck.Repair, crosscheck.Change) {}
-func (silent) Stuck(context.Context, ledger.Run) error                   { return nil }
-
-type silentNodes struct{ silent }
-
-func (silentNodes) Repaired(ledger.Run, crosscheck.Repair, ledger.Node, ledger.Node) {}
+func (silent) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (silent) Changed(ledger.Run)                                   {}
+func (silent) Checked(ledger.Run)                                   {}
+func (silent) Unchanged(ledger.Run)                                 {}
+func (silent) Used(ledger.Run, int64)                               {}
+func (silent) Missing(backend.Target, crosscheck.Missing)           {}
+func (silent) Unread(ledger.Run, []string)                          {}
+func (silent) Repaired(ledger.Run, crosscheck.Alike)                {}
+func (silent) Stuck(context.Context, ledger.Run) error              { return nil }
 
 // shapes adds three sequences of steps of all kinds.
 func shapes(g *graph) (places []ledger.Place) {

@@ -27,8 +27,8 @@ type Observer interface {
 	Used(run ledger.Run, coreSeconds int64)
 	// Missing: see crosscheck.Observer.
 	Missing(t backend.Target, m crosscheck.Missing)
-	// Repaired: something was repaired.
-	Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node)
+	// Repaired: see crosscheck.Observer.
+	Repaired(run ledger.Run, repaired crosscheck.Alike)
 }
 
 // Checker compares nodes with HTCondor. Set its fields before its first use.
@@ -235,6 +235,7 @@ func (c *Checker) checkPart(
 	if err != nil {
 		return false, err
 	}
+	defer c.tellRepaired(all)
 	hear := func(queued bool) func(condor.Job) error {
 		return func(j condor.Job) error {
 			if queued {

@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/ledgertest"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -29,7 +30,7 @@ type world struct {
 	clock    time.Time
 	changed  int
 	unread   []string
-	repaired []string
+	repaired []crosscheck.Alike
 	missing  crosscheck.Missing
 	daemon   schedd.Daemon
 }
@@ -58,8 +59,16 @@ func (w *world) Used(ledger.Run, int64) {}
 
 func (w *world) Missing(_ backend.Target, m crosscheck.Missing) { w.missing = m }
 func (w *world) Unread(_ ledger.Run, jobs []string)             { w.unread = append(w.unread, jobs...) }
-func (w *world) Repaired(_ ledger.Run, kind crosscheck.Repair, _, is ledger.Node) {
-	w.repaired = append(w.repaired, fmt.Sprintf("%d %s", is.Number, kind))
+func (w *world) Repaired(_ ledger.Run, repaired crosscheck.Alike) {
+	w.repaired = append(w.repaired, repaired)
+}
+
+// repairs returns the repairs in words.
+func (w *world) repairs() (words []string) {
+	for _, alike := range w.repaired {
+		words = append(words, fmt.Sprintf("%s %s", alike.Kind, procset.Of(alike.Numbers)))
+	}
+	return words
 }
 
 // send records a DAG of sequences of two steps, whose own job is cluster 91.
@@ -211,7 +220,7 @@ func TestAPassFollowsTheNodesOfSeveralDAGs(t *testing.T) {
 	w.leaves(95, 0) // it was never in the queue when HTCondor was asked
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{isDone, isDone, hasFail, waits}, w.states("u1"))
-	require.Equal(t, []string{"0 lost_callback", "1 silent_end", "2 lost_callback"}, w.repaired)
+	require.Equal(t, []string{"lost_callback 0", "silent_end 1", "lost_callback 2"}, w.repairs())
 	require.Equal(t, "93.0", w.nodes("u1")[2].JobID())
 	for range 3 {
 		w.crosscheck()
@@ -579,7 +588,7 @@ func TestAJobWhoseAdCannotBeReadIsNeitherLostNorFutile(t *testing.T) {
 	w.leaves(92, 3)
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{hasFail, isVain}, w.states("u1"))
-	require.Equal(t, []string{"0 lost_callback"}, w.repaired, "the other never had a job")
+	require.Equal(t, []string{"lost_callback 0"}, w.repairs(), "the other never had a job")
 }
 
 func TestAnErrorOfACommandChangesNothing(t *testing.T) {

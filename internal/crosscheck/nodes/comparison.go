@@ -23,6 +23,7 @@ type comparison struct {
 	doubtful  crosscheck.Doubt // whether its missing nodes are lost
 	unread    []string         // jobs that exist but whose ads cannot be fetched or read
 	failed    error            // why nothing more is written about this DAG
+	repaired  []crosscheck.Alike
 }
 
 // seen is what an unchanged row says.

@@ -12,6 +12,31 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
+func TestWhatIsRepairedAlikeIsToldOnceForADAG(t *testing.T) {
+	w := newWorld(t)
+	run := w.send("u1", wordsAtOnce/2+100)
+	run.Factory = 4
+	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
+	jobs := make([]condor.Job, wordsAtOnce+200)
+	for n := range jobs {
+		jobs[n] = condor.Job{
+			Cluster: 92, Proc: n, Owner: scheddtest.Robot, Status: condor.Idle, StageInFinish: 1,
+			Node: condor.NodeTag{UID: "u1", DAG: 1, Number: n},
+		}
+	}
+	w.schedd.Put(jobs...)
+	w.schedd.Complete(92, -1, 0)
+	w.schedd.Leave(92, -1)
+	w.crosscheck()
+	require.Len(t, w.repaired, 2, "they are written in pieces")
+	var kinds []crosscheck.Repair
+	for _, alike := range w.repaired {
+		kinds = append(kinds, alike.Kind)
+		require.Len(t, alike.Numbers, len(jobs)/2)
+	}
+	require.ElementsMatch(t, []crosscheck.Repair{crosscheck.LostCallback, crosscheck.SilentEnd}, kinds)
+}
+
 func TestNodesThatAFactoryMakesAreProcsOfOneCluster(t *testing.T) {
 	w := newWorld(t)
 	run := w.send("u1", 2)

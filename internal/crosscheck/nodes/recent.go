@@ -57,6 +57,7 @@ func (c *Checker) checkRecent(
 	if err != nil {
 		return false, err
 	}
+	defer c.tellRepaired(all)
 	these := condor.NodesTagged
 	if len(runs) <= crosscheck.MaxNamed {
 		these = constraint(runs)

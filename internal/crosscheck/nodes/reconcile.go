@@ -76,6 +76,7 @@ func (c *Checker) reconcilePart(
 	if err != nil {
 		return false, err
 	}
+	defer c.tellRepaired(all)
 	if err := c.askQueue(ctx, id, questions, all.hearer(true, at)); err != nil {
 		return false, err
 	}

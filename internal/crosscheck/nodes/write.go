@@ -32,7 +32,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 			seen = append(seen, change)
 			kind, ok := crosscheck.RepairOf(run, change)
 			if neverMade := kind == crosscheck.SilentEnd && ch.is.Cluster == 0; ok && !neverMade {
-				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
+				k.repaired = crosscheck.AddTo(k.repaired, kind, ch.is.Number, change)
 			}
 		}
 		if len(changes) > 0 {
@@ -41,6 +41,15 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 		}
 		return nil
 	})
+}
+
+// tellRepaired passes on what was repaired, which may have been written in several pieces.
+func (c *Checker) tellRepaired(all comparisons) {
+	for _, k := range all {
+		for _, alike := range k.repaired {
+			c.Observer.Repaired(k.run, alike)
+		}
+	}
 }
 
 // wordsAtOnce is how many nodes of a DAG something is remembered of, half a kilobyte each, before it is written.

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -123,20 +124,24 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 	c.Warn(key, t.Reason, t.Message)
 }
 
-func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {
-	c.Observer.Repaired(kind)
-	if kind == crosscheck.Unstaged {
+func (c checked) Repaired(run ledger.Run, repaired crosscheck.Alike) {
+	if repaired.Kind == crosscheck.Unstaged {
+		c.Observer.Repaired(repaired.Kind, 1)
 		c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).
 			Msg("the schedd lost its files before they arrived; sending it as a new attempt")
 		return
 	}
+	c.Observer.Repaired(repaired.Kind, len(repaired.Numbers))
+	first := repaired.First
 	c.Log.Info().
 		Str("job", run.Namespace+"/"+run.Name).
-		Str("jobid", change.Is.JobID()).
-		Int("was", int(change.Was.Status)).
-		Int("is", int(change.Is.Status)).
-		Str("kind", string(kind)).
-		Str("evidence", change.Is.Message).
+		Str("jobid", first.Is.JobID()). // of the first, as its evidence
+		Int("jobs", len(repaired.Numbers)).
+		Str("numbers", lifecycle.Shorten(procset.Of(repaired.Numbers).String(), maxShown)).
+		Int("was", int(first.Was.Status)).
+		Int("is", int(first.Is.Status)).
+		Str("kind", string(repaired.Kind)).
+		Str("evidence", first.Is.Message).
 		Msg("repaired")
 }
 

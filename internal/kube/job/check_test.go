@@ -1,15 +1,20 @@
 package job
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -110,6 +115,36 @@ func TestRunsThatTakeSeveralQuestionsAreCheckedWhole(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		require.Equal(t, v1alpha1.PhaseSucceeded, w.job(name).Status.Phase)
 	}
+}
+
+func TestWhatAPassRepairsAlikeIsOneLineOfTheLog(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(o *Options) { o.Log = zerolog.New(&log) })
+	w.apply(htcjob("many", queueOf(1500)))
+	w.schedd.Complete(1, -1, 3)
+	w.schedd.Edit(1, 700, func(j *condor.Job) { j.Status = condor.Removed })
+	log.Reset()
+	w.crosscheck()
+	var repaired []map[string]any
+	for line := range strings.Lines(log.String()) {
+		var said map[string]any
+		require.NoError(t, json.Unmarshal([]byte(line), &said))
+		if said["message"] == "repaired" {
+			delete(said, "evidence")
+			repaired = append(repaired, said)
+		}
+	}
+	says := func(kind, jobid, numbers string, jobs int) map[string]any {
+		return map[string]any{
+			"level": "info", "message": "repaired", "job": "default/many", "jobid": jobid, "kind": kind,
+			"jobs": float64(jobs), "numbers": numbers,
+			"was": float64(ledger.StatusOpen), "is": float64(ledger.StatusFailed),
+		}
+	}
+	require.Equal(t, []map[string]any{
+		says("lost_callback", "1.0", "0-699,701-1499", 1499),
+		says("silent_end", "1.700", "700", 1),
+	}, repaired)
 }
 
 func TestThatAJobJustSentIsSeenWaitingIsWrittenWithWhatFollows(t *testing.T) {

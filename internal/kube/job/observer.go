@@ -11,8 +11,8 @@ import (
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
 type Observer interface {
-	// Repaired: something unnoticed or interrupted was put right.
-	Repaired(crosscheck.Repair)
+	// Repaired: so much that was unnoticed or interrupted was put right.
+	Repaired(kind crosscheck.Repair, times int)
 	// Passed: a pass over the runs at an endpoint, a cross-check or a refresh, has ended.
 	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Unread: the ads of so many jobs could not be fetched or read.

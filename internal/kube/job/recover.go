@@ -95,7 +95,7 @@ func (c *Controller) places(job *v1alpha1.HTCJob, p pool.Pool, t backend.Target)
 // adopt records a cluster that was found.
 func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted ledger.Run, f recovery.Finding) error {
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
-	c.Observer.Repaired(crosscheck.Adopted)
+	c.Observer.Repaired(crosscheck.Adopted, 1)
 	adopted.Submitted = f.Since(c.Now())
 	if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
 		adopted.SpecHash = f.SpecHash

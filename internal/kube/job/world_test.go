@@ -89,7 +89,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 // nobody is an Observer that ignores everything.
 type nobody struct{}
 
-func (nobody) Repaired(crosscheck.Repair)                           {}
+func (nobody) Repaired(crosscheck.Repair, int)                      {}
 func (nobody) Passed(string, schedd.Endpoint, time.Duration, error) {}
 func (nobody) Used(string, int64)                                   {}
 func (nobody) Unread(int)                                           {}

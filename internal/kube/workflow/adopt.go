@@ -279,7 +279,7 @@ func (c *Controller) adoptLost(
 	).Msg(
 		"adopted: the ledger had lost it",
 	)
-	c.Observer.Repaired(crosscheck.Adopted)
+	c.Observer.Repaired(crosscheck.Adopted, 1)
 	if err := c.recordCluster(ctx, w, run, f.Cluster); err != nil {
 		return err
 	}

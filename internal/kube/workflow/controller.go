@@ -52,8 +52,8 @@ type Options struct {
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
 type Observer interface {
-	// Repaired: something unnoticed or interrupted was put right.
-	Repaired(crosscheck.Repair)
+	// Repaired: so much that was unnoticed or interrupted was put right.
+	Repaired(kind crosscheck.Repair, times int)
 	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in
 	// seconds of one core.
 	Used(namespace string, coreSeconds int64)
@@ -137,7 +137,7 @@ func New(o Options) (*Controller, error) {
 	c.dags = o.Checks(ledger.Workflows, o.Schedd, checked{c})
 	c.sender = o.Sends(o.Schedd, c.dags)
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.WorkflowKind, o.Output, o.Log
-	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled) }
+	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled, 1) }
 	c.nodes = &nodes.Checker{
 		Ledger:   o.Ledger,
 		Schedd:   o.Schedd,

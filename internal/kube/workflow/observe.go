@@ -7,8 +7,10 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/crosscheck/nodes"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -105,12 +107,13 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 	}
 }
 
-func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.Change) {
-	if kind == crosscheck.SilentEnd {
+func (c checked) Repaired(run ledger.Run, repaired crosscheck.Alike) {
+	if repaired.Kind == crosscheck.SilentEnd {
 		return // DAGMan's job has no callback
 	}
-	c.Options.Observer.Repaired(kind)
-	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(kind)).Msg("repaired")
+	c.Options.Observer.Repaired(repaired.Kind, 1)
+	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(repaired.Kind)).
+		Msg("repaired")
 }
 
 func (c checked) Missing(t backend.Target, m crosscheck.Missing) {
@@ -143,28 +146,18 @@ func (c followed) Missing(t backend.Target, m crosscheck.Missing) {
 
 func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run, jobs) }
 
-func (c followed) Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node) {
-	c.Options.Observer.Repaired(kind)
-	c.Log.Info().Str(
-		"workflow",
-		keyOf(run),
-	).Int(
-		"dag",
-		run.Attempt,
-	).Int(
-		"node",
-		is.Number,
-	).Int(
-		"was",
-		int(was.Status),
-	).Int(
-		"is",
-		int(is.Status),
-	).
-		Str(
-			"kind",
-			string(kind),
-		).Msg(
-		"repaired",
-	)
+func (c followed) Repaired(run ledger.Run, repaired crosscheck.Alike) {
+	c.Options.Observer.Repaired(repaired.Kind, len(repaired.Numbers))
+	c.Log.Info().
+		Str("workflow", keyOf(run)).
+		Int("dag", run.Attempt).
+		Int("nodes", len(repaired.Numbers)).
+		Str("numbers", lifecycle.Shorten(procset.Of(repaired.Numbers).String(), maxShown)).
+		Int("was", int(repaired.First.Was.Status)).
+		Int("is", int(repaired.First.Is.Status)).
+		Str("kind", string(repaired.Kind)).
+		Msg("repaired")
 }
+
+// maxShown limits the length of a list of nodes in the log.
+const maxShown = 200

@@ -63,7 +63,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return c.goOn(ctx, w, s)
 	}
 	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", f.Cluster.ID).Msg("adopted")
-	c.Observer.Repaired(crosscheck.Adopted)
+	c.Observer.Repaired(crosscheck.Adopted, 1)
 	run.Submitted = f.Since(c.Now())
 	if err := c.recordCluster(ctx, w, run, f.Cluster); err != nil {
 		return err

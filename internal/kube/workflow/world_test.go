@@ -304,14 +304,14 @@ func (w *world) Normal(_ *v1alpha1.HTCWorkflow, reason, message string) {
 func (w *world) Warning(_ *v1alpha1.HTCWorkflow, reason, message string) {
 	w.warned = append(w.warned, reason+": "+message)
 }
-func (w *world) Repaired(crosscheck.Repair)    {}
-func (w *world) Pushed(int64)                  {}
-func (w *world) DAGSubmitted(int)              {}
-func (w *world) RuleActed(v1alpha1.RuleAction) {}
-func (w *world) NodesFetched(int)              {}
-func (w *world) NodeFetchFailed(string)        {}
-func (w *world) Used(string, int64)            {}
-func (w *world) PushFailed(string)             {}
+func (w *world) Repaired(crosscheck.Repair, int) {}
+func (w *world) Pushed(int64)                    {}
+func (w *world) DAGSubmitted(int)                {}
+func (w *world) RuleActed(v1alpha1.RuleAction)   {}
+func (w *world) NodesFetched(int)                {}
+func (w *world) NodeFetchFailed(string)          {}
+func (w *world) Used(string, int64)              {}
+func (w *world) PushFailed(string)               {}
 
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return w.Common(ctx, t.Endpoint)
