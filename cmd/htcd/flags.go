@@ -337,7 +337,8 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		"`size` of the files that users of one namespace may have uploaded, in whole Mi; 0: no limit")
 	setting.Int(f, &o.UploadFiles, "upload-files", 10_000, 0, operator.MostJobs,
 		"how many files these may be; 0: no limit")
-	setting.Int(f, &o.Fetchers, "fetchers", 2, 1, 100, "HTCJobs whose output is fetched in parallel, from each schedd")
+	setting.Int(f, &o.Fetchers, "fetchers", 2, 1, 100,
+		"HTCJobs whose output is fetched in parallel, from each schedd; and one of a namespace that has none among them")
 
 	setting.Text(
 		f,

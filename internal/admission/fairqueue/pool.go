@@ -8,13 +8,16 @@ import (
 
 // Pool serves a queue with a fixed number of workers for each backend, so that a backend whose commands run into their
 // deadlines cannot block work for others. Keys leave the queue as they come and wait in a line of their backend, in
-// which namespaces take turns as in the queue. A worker ends when its line is empty.
+// which namespaces take turns as in the queue.
 type Pool[B comparable] struct {
 	Queue Queue
 	Size  int // workers of one backend
 	Batch int // keys of one backend that are served together at most; 0: one
 	// More, if not nil, is how many further workers a backend has.
 	More func(backend B) int
+	// Spare gives each backend one worker beyond those, for a namespace of which nothing is being served there: work
+	// for others, however slow, does not keep it waiting.
+	Spare bool
 	// Backend returns where the work on a key will be done.
 	Backend func(ctx context.Context, key string) B
 	Serve   func(ctx context.Context, keys []string)
@@ -23,9 +26,15 @@ type Pool[B comparable] struct {
 	Rest func(took time.Duration)
 
 	mu    sync.Mutex
-	lines map[B]*rotation
-	busy  map[B]int
+	lines map[B]*line
 	work  sync.WaitGroup
+}
+
+// line is the work of one backend.
+type line struct {
+	rotation                // the keys that wait
+	workers  int            // those at work
+	serving  map[string]int // by namespace: how many keys they serve
 }
 
 // Run serves keys until the queue is shut down, then waits for those in progress. Keys still waiting are not served.
@@ -44,22 +53,40 @@ func (p *Pool[B]) Run(ctx context.Context) {
 	p.work.Wait()
 }
 
-// dispatch hands the key to a new worker of the backend, or to its line when all workers are busy.
+// dispatch puts the key into the line of its backend.
 func (p *Pool[B]) dispatch(ctx context.Context, backend B, key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lines == nil {
-		p.lines, p.busy = map[B]*rotation{}, map[B]int{}
-	}
-	if p.busy[backend] < p.size(backend) {
-		p.busy[backend]++
-		p.work.Go(func() { p.worker(ctx, backend, []string{key}) })
-		return
+		p.lines = map[B]*line{}
 	}
 	if p.lines[backend] == nil {
-		p.lines[backend] = &rotation{waiting: map[string][]string{}}
+		p.lines[backend] = &line{rotation: rotation{waiting: map[string][]string{}}, serving: map[string]int{}}
 	}
 	p.lines[backend].Push(key)
+	p.start(ctx, backend)
+}
+
+// start starts all workers that a backend may have and that have something to do.
+func (p *Pool[B]) start(ctx context.Context, backend B) {
+	for l := p.lines[backend]; ; {
+		keys := p.next(l, p.size(backend))
+		if len(keys) == 0 {
+			return
+		}
+		l.workers++
+		l.count(keys, 1)
+		p.work.Go(func() {
+			p.serve(ctx, keys)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			l.workers--
+			l.count(keys, -1)
+			if p.start(ctx, backend); l.workers == 0 {
+				delete(p.lines, backend)
+			}
+		})
+	}
 }
 
 func (p *Pool[B]) size(backend B) int {
@@ -69,37 +96,43 @@ func (p *Pool[B]) size(backend B) int {
 	return p.Size + p.More(backend)
 }
 
-func (p *Pool[B]) worker(ctx context.Context, backend B, keys []string) {
-	for ; len(keys) > 0; keys = p.next(backend) {
-		began := time.Now()
-		if !p.Queue.ShuttingDown() {
-			p.Serve(ctx, keys)
-		}
-		for _, key := range keys {
-			p.Queue.Done(key)
-		}
-		if p.Rest != nil {
-			p.Rest(time.Since(began))
-		}
+func (p *Pool[B]) serve(ctx context.Context, keys []string) {
+	began := time.Now()
+	if !p.Queue.ShuttingDown() {
+		p.Serve(ctx, keys)
+	}
+	for _, key := range keys {
+		p.Queue.Done(key)
+	}
+	if p.Rest != nil {
+		p.Rest(time.Since(began))
 	}
 }
 
-// next takes the next keys of a line. If there are none the worker is no longer counted, and must end.
-func (p *Pool[B]) next(backend B) (keys []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	line := p.lines[backend]
-	for line != nil && line.Len() > 0 && len(keys) < max(p.Batch, 1) {
-		keys = append(keys, line.Pop())
+// next takes the keys of a line for one more worker than it has; none if it may have no more, or there is nothing for
+// it.
+func (p *Pool[B]) next(l *line, size int) (keys []string) {
+	switch {
+	case l.workers < size:
+		for l.Len() > 0 && len(keys) < max(p.Batch, 1) {
+			keys = append(keys, l.Pop())
+		}
+	case l.workers == size && p.Spare:
+		if key, ok := l.PopOther(l.serving); ok {
+			keys = []string{key}
+		}
 	}
-	if len(keys) > 0 {
-		return keys
+	return keys
+}
+
+// count adds n for each of the keys to what is served of its namespace.
+func (l *line) count(keys []string, n int) {
+	for _, key := range keys {
+		namespace := namespaceOf(key)
+		if l.serving[namespace] += n; l.serving[namespace] == 0 {
+			delete(l.serving, namespace)
+		}
 	}
-	delete(p.lines, backend)
-	if p.busy[backend]--; p.busy[backend] == 0 {
-		delete(p.busy, backend)
-	}
-	return nil
 }
 
 // Waiting returns how many keys wait for a worker, in the queue and in the lines.
@@ -107,8 +140,8 @@ func (p *Pool[B]) Waiting() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := p.Queue.Len()
-	for _, line := range p.lines {
-		n += line.Len()
+	for _, l := range p.lines {
+		n += l.Len()
 	}
 	return n
 }

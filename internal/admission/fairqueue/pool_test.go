@@ -60,6 +60,13 @@ func (b *letterPool) until(t *testing.T, keys ...string) {
 	require.ElementsMatch(t, keys, got)
 }
 
+// wait waits until so many keys are in the lines.
+func (b *letterPool) wait(t *testing.T, n int) {
+	t.Helper()
+	waiting := func() bool { return b.Queue.Len() == 0 && b.Waiting() == n }
+	require.Eventually(t, waiting, 10*time.Second, time.Millisecond)
+}
+
 func TestABackendThatDoesNotAnswerBlocksNoWorkForOthers(t *testing.T) {
 	b := newLetterPool(t, 2)
 	for _, key := range []string{"x/1", "x/2", "x/3", "x/4", "a/1", "a/2", "a/3"} {
@@ -72,8 +79,64 @@ func TestABackendThatDoesNotAnswerBlocksNoWorkForOthers(t *testing.T) {
 	<-b.ended
 	require.LessOrEqual(t, b.worst['a'], 2)
 	require.Equal(t, 2, b.worst['x'], "a backend has so many workers and no more")
-	require.Empty(t, b.busy)
 	require.Empty(t, b.lines)
+}
+
+func TestTheSpareWorkerIsForANamespaceOfWhichNothingIsServed(t *testing.T) {
+	b := newLetterPool(t, 2)
+	b.Spare = true
+	b.Backend = func(context.Context, string) string { return "one" }
+	for _, key := range []string{"x/1", "x/2", "x/3", "x/4"} {
+		b.Queue.Add(key)
+	}
+	b.until(t, "x/1", "x/2")
+	b.wait(t, 2)
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		b.Queue.Add(key)
+	}
+	b.until(t, "a/1", "a/2", "b/1")
+	b.wait(t, 2)
+	require.Equal(t, 2, b.worst['x'])
+	b.Queue.Add("xx/1")
+	b.until(t, "xx/1")
+	b.Queue.Add("a/3")
+	b.wait(t, 3)
+	close(b.letGo)
+	b.until(t, "x/3", "x/4", "a/3")
+	b.Queue.ShutDown()
+	<-b.ended
+	require.Empty(t, b.lines)
+}
+
+func TestTheSpareWorkerServesWhoIsPassedOver(t *testing.T) {
+	var l line
+	l.waiting, l.serving = map[string][]string{}, map[string]int{}
+	for _, key := range []string{"x/1", "y/1", "x/2", "y/2", "z/1"} {
+		l.Push(key)
+	}
+	p := Pool[string]{Size: 2, Spare: true}
+	take := func() string {
+		keys := p.next(&l, 2)
+		if len(keys) == 0 {
+			return ""
+		}
+		l.workers++
+		l.count(keys, 1)
+		return keys[0]
+	}
+	leave := func(key string) {
+		l.workers--
+		l.count([]string{key}, -1)
+	}
+	require.Equal(t, []string{"x/1", "y/1", "z/1", ""}, []string{take(), take(), take(), take()})
+	l.Push("z/2")
+	leave("x/1")
+	require.Equal(t, "x/2", take(), "the worker that is left over is the spare one: nothing of x is served")
+	leave("z/1")
+	require.Equal(t, []string{"z/2", ""}, []string{take(), take()})
+	leave("z/2")
+	leave("x/2")
+	require.Equal(t, []string{"y/2", ""}, []string{take(), take()}, "there is nothing for the spare one")
 }
 
 func TestNamespacesTakeTurnsInTheLineOfABackend(t *testing.T) {
@@ -84,15 +147,7 @@ func TestNamespacesTakeTurnsInTheLineOfABackend(t *testing.T) {
 	for _, key := range []string{"a/1", "a/2", "a/3", "b/1"} {
 		b.Queue.Add(key)
 	}
-	waiting := func() int {
-		b.Pool.mu.Lock()
-		defer b.Pool.mu.Unlock()
-		if b.lines["one"] == nil {
-			return 0
-		}
-		return b.lines["one"].Len()
-	}
-	require.Eventually(t, func() bool { return waiting() == 4 }, 10*time.Second, time.Millisecond)
+	b.wait(t, 4)
 	close(b.letGo)
 	b.until(t, "a/1", "b/1", "a/2", "a/3")
 	require.Equal(t, []string{"x/first", "a/1", "b/1", "a/2", "a/3"}, b.served)

@@ -6,6 +6,7 @@ package fairqueue
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/client-go/util/workqueue"
@@ -53,7 +54,7 @@ func (*rotation) Touch(string) {}
 
 // Push adds a key.
 func (r *rotation) Push(key string) {
-	namespace, _, _ := strings.Cut(key, "/")
+	namespace := namespaceOf(key)
 	if len(r.waiting[namespace]) == 0 {
 		r.order = append(r.order, namespace)
 	}
@@ -65,9 +66,25 @@ func (r *rotation) Push(key string) {
 func (r *rotation) Len() int { return r.n }
 
 // Pop removes and returns the next key; there must be one.
-func (r *rotation) Pop() string {
-	namespace := r.order[0]
-	r.order = r.order[1:]
+func (r *rotation) Pop() string { return r.pop(0) }
+
+// PopOther is Pop for the keys of namespaces other than these; ok is false if there is none.
+func (r *rotation) PopOther(than map[string]int) (key string, ok bool) {
+	at := slices.IndexFunc(r.order, func(namespace string) bool { return than[namespace] == 0 })
+	if at < 0 {
+		return "", false
+	}
+	return r.pop(at), true
+}
+
+// pop removes and returns the next key of the namespace at a place of the order.
+func (r *rotation) pop(at int) string {
+	namespace := r.order[at]
+	if at == 0 {
+		r.order = r.order[1:]
+	} else {
+		r.order = slices.Delete(r.order, at, at+1)
+	}
 	keys := r.waiting[namespace]
 	if len(keys) == 1 {
 		delete(r.waiting, namespace)
@@ -77,4 +94,9 @@ func (r *rotation) Pop() string {
 	}
 	r.n--
 	return keys[0]
+}
+
+func namespaceOf(key string) string {
+	namespace, _, _ := strings.Cut(key, "/")
+	return namespace
 }

@@ -3,7 +3,6 @@ package fairqueue
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -40,10 +39,7 @@ type place struct {
 	until time.Time // when it ends unless the key is heard of; the zero time: never
 }
 
-func (p place) namespace() string {
-	namespace, _, _ := strings.Cut(p.key, "/")
-	return namespace
-}
+func (p place) namespace() string { return namespaceOf(p.key) }
 
 func (p place) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
 

@@ -33,7 +33,7 @@ import (
 type Options struct {
 	reconciler.Common
 	Output     output.Store // where the output of jobs is kept; not fetched if it has no root
-	Fetchers   int          // HTCJobs whose output is fetched in parallel, at each schedd
+	Fetchers   int          // see fetch.Options.Workers
 	LogsPods   logspod.Maker
 	Informer   cache.SharedIndexInformer
 	Objects    Objects

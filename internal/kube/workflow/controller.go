@@ -122,7 +122,7 @@ func New(o Options) (*Controller, error) {
 		return nil, err
 	}
 	c.fetchers = &fairqueue.Pool[schedd.Endpoint]{
-		Queue: c.fetches, Size: 1, Backend: c.backendOf, Serve: fairqueue.Each(c.fetchOne),
+		Queue: c.fetches, Size: 1, Spare: true, Backend: c.backendOf, Serve: fairqueue.Each(c.fetchOne),
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{
 		Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOf, Serve: c.checkSome,

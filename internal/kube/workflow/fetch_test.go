@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -31,6 +32,27 @@ func (w *world) fetchAgain(name string) {
 		w.fetches.Add("default/" + name)
 		w.settle()
 	}
+}
+
+func TestANamespaceOfWhichNothingIsFetchedDoesNotWaitForOthers(t *testing.T) {
+	w := newWorld(t)
+	began, letGo, over := make(chan string, 9), make(chan struct{}), make(chan struct{})
+	w.fetchers.Serve = func(_ context.Context, keys []string) {
+		began <- keys[0]
+		if keys[0] != "quick/one" {
+			<-letGo
+		}
+	}
+	go func() { w.fetchers.Run(t.Context()); close(over) }()
+	w.fetches.Add("slow/first")
+	require.Equal(t, "slow/first", <-began)
+	w.fetches.Add("slow/second")
+	w.fetches.Add("quick/one")
+	require.Equal(t, "quick/one", <-began)
+	close(letGo)
+	require.Equal(t, "slow/second", <-began)
+	w.fetches.ShutDown()
+	<-over
 }
 
 func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) {

@@ -32,6 +32,33 @@ func unsendable(proc int, why string) *schedd.TransferError {
 	}
 }
 
+// tries is an Observer that hears of each fetch.
+type tries struct {
+	*world
+	of chan string
+}
+
+func (t tries) Tried(key string, _ error) { t.of <- key }
+
+func TestANamespaceOfWhichNothingIsFetchedDoesNotWaitForOthers(t *testing.T) {
+	w, letGo, over := newWorld(t), make(chan struct{}), make(chan struct{})
+	tried := tries{w, make(chan string, 9)}
+	w.Observer = tried
+	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Block: letGo})
+	go func() { w.Run(t.Context()); close(over) }()
+	for _, name := range []string{"first", "second"} {
+		w.Add(w.completedIn("slow", name, 1))
+	}
+	require.Eventually(t, func() bool {
+		return w.schedd.Calls(scheddtest.Transfer) == 1 && w.Waiting() == 1
+	}, time.Minute, time.Millisecond)
+	w.Add(w.completedIn("quick", "one", 1))
+	require.Equal(t, "quick/one", <-tried.of)
+	close(letGo)
+	w.Queue.ShutDown()
+	<-over
+}
+
 func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	run := w.completed("one", 3)

@@ -49,7 +49,9 @@ type Options struct {
 	Shares    *output.Shares // of its volume
 	MaxOutput int64          // MiB of output that one job may leave; 0: no limit
 	Queue     fairqueue.Queue
-	Workers   int // HTCJobs whose output is fetched in parallel at each schedd
+	// Workers is of how many HTCJobs output is fetched in parallel at each schedd, beside one of a namespace that has
+	// none among them.
+	Workers int
 	// Endpoint returns the schedd to ask for an HTCJob.
 	Endpoint func(ctx context.Context, key string) schedd.Endpoint
 	Ledger   Ledger
@@ -77,6 +79,7 @@ func New(o Options) *Fetcher {
 	f.workers = &fairqueue.Pool[schedd.Endpoint]{
 		Queue:   o.Queue,
 		Size:    o.Workers,
+		Spare:   true,
 		Backend: o.Endpoint,
 		Serve:   fairqueue.Each(f.Fetch),
 	}

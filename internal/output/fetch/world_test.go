@@ -46,6 +46,7 @@ func newWorld(t *testing.T) *world {
 		Shares:      store.NewShares(0, func() time.Time { return w.clock }),
 		Workers:     1,
 		Queue:       fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour)),
+		Endpoint:    func(context.Context, string) schedd.Endpoint { return schedd.Endpoint{} },
 		Ledger:      book,
 		Schedd:      w.schedd,
 		Credentials: robot{},
