@@ -32,13 +32,16 @@ func checkBounds(v string, x classad.Expr) error {
 					"one of "+strings.Join(htcopts.Functions, ", "),
 				)
 			} else if _, wrong := searchOf(x); wrong != "" {
-				err = misplaced(v, x.Off, wrong, "one that is soon done (docs/htcjob.md, \"Expressions\")")
+				err = misplaced(v, x.Off, wrong, soonDone)
 			}
 		}
 		return err == nil
 	})
 	return err
 }
+
+// soonDone is what is expected of a regular expression.
+const soonDone = "one that HTCondor takes and is soon done with (docs/htcjob.md, \"Expressions\")"
 
 func misplaced(v string, off int, found, expected string) error {
 	line, column := classad.Position(v, off)
@@ -69,39 +72,90 @@ func (d Description) chained(options []option) error {
 // tooLong returns the key of the first such expression, and what is wrong with it.
 func tooLong(options []option) (key string, err error) {
 	c := chain{set: map[string]*link{}}
+	last := ""                  // request
 	for _, o := range options { // of two lines for one attribute both count: HTCondor joins some of them
 		attribute := attributeOf(o.key)
-		if c.set[attribute] == nil {
-			c.set[attribute] = &link{}
-		}
-		l := c.set[attribute]
+		l := c.of(attribute)
 		l.size, l.refs = l.size+len(o.value), append(l.refs, referred(o)...)
 		l.searches = append(l.searches, searches(o)...)
+		if !isRequest(attribute) {
+			continue
+		}
+		last = o.key
+		if err := c.require(attribute, o); err != nil {
+			return o.key, err
+		}
 	}
 	for _, o := range options {
-		attribute := attributeOf(o.key)
-		switch size := c.expanded(attribute); {
-		case size == endless:
-			return o.key, errors.New(
-				"found an expression that refers to itself, perhaps by way of what other lines set, expected the value instead of the reference",
-			)
-		case size > maxExpanded:
-			return o.key, fmt.Errorf(
-				"found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones",
-				maxExpanded>>10,
-			)
-		case c.set[attribute].steps > maxSteps:
-			return o.key, errors.New(
-				"found regular expressions that may take long, with those of what it refers to, " +
-					"expected fewer, with fewer repetitions, alternatives or characters to look through",
-			)
+		if err := c.check(attributeOf(o.key)); err != nil {
+			return o.key, err
 		}
+	}
+	if last == "" {
+		return "", nil
+	}
+	if err := c.check(attrRequirements); err != nil { // no line says them
+		return last, fmt.Errorf("in the requirements, to which HTCondor adds all requests: %w", err)
 	}
 	return "", nil
 }
 
+// attrRequirements is an attribute to which condor_submit adds all requests.
+const attrRequirements = "requirements"
+
+func isRequest(attribute string) bool {
+	return strings.HasPrefix(attribute, "request") || attribute == "requiregpus"
+}
+
+// require adds a request to the requirements.
+func (c chain) require(attribute string, o option) error {
+	all := c.of(attrRequirements)
+	all.refs = append(all.refs, attribute)
+	x, err := classad.ParseExpr(o.value)
+	if err != nil {
+		return nil //nolint:nilerr // a number with a unit
+	}
+	s, wrong := requested(x)
+	switch {
+	case wrong != "":
+		return fmt.Errorf("found %s, as which HTCondor takes the text of a request, expected %s", wrong, soonDone)
+	case s != nil:
+		all.searches = append(all.searches, *s)
+	}
+	return nil
+}
+
+// check returns what is wrong with an attribute.
+func (c chain) check(attribute string) error {
+	switch size := c.expanded(attribute); {
+	case size == endless:
+		return errors.New(
+			"found an expression that refers to itself, perhaps by way of what other lines set, expected the value instead of the reference",
+		)
+	case size > maxExpanded:
+		return fmt.Errorf(
+			"found an expression that is longer than %d KiB with the values of what it refers to and other lines set, expected fewer or shorter ones",
+			maxExpanded>>10,
+		)
+	case c.set[attribute].steps > maxSteps:
+		return errors.New(
+			"found regular expressions that may take long, with those of what it refers to, " +
+				"expected fewer, with fewer repetitions, alternatives or characters to look through",
+		)
+	}
+	return nil
+}
+
 // chain has the attributes that lines set, in lower case.
 type chain struct{ set map[string]*link }
+
+// of returns the link of an attribute, which is added if need be.
+func (c chain) of(attribute string) *link {
+	if c.set[attribute] == nil {
+		c.set[attribute] = &link{}
+	}
+	return c.set[attribute]
+}
 
 // link is the value of one attribute: its size, the names in it, in lower case, each as often as it is there, and what
 // it looks for.
@@ -138,13 +192,18 @@ func (c chain) expanded(attribute string) int {
 	for _, s := range l.searches {
 		in := names(s.in)
 		length := c.with(lengthOf(s.in), in)
-		if slices.Contains(in, "transferinput") { // of URLs
+		if slices.ContainsFunc(in, isLong) {
 			length += maxExpanded
 		}
 		l.steps = min(l.steps+s.steps(length), endless)
 	}
 	l.open, l.expanded = false, size
 	return size
+}
+
+// isLong reports whether htcd may write a long text into an attribute: of URLs, or of names.
+func isLong(attribute string) bool {
+	return attribute == "transferinput" || attribute == "transferoutputremaps" || isTag(attribute)
 }
 
 // with adds to a size those of what is referred to.
