@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import htc
 from htc import payload, progress, verdict
-from htc.cluster import OUTPUT, Cluster, Refused
+from htc.cluster import OUTPUT, Cluster, Refused, connect
 from htc.types import GROUP, VERSION
 
 JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/ns/htcjobs"
@@ -309,10 +309,11 @@ class Results(Case):
     def test_a_job_that_has_ended_counts_when_its_output_is_here(self):
         jobs = self.script(1)
         self.cluster.end(0, output=False)
+        while "1 done" not in jobs.summary():
+            jobs.changed.wait(LIMIT)
+            jobs.changed.clear()
         with self.assertRaisesRegex(TimeoutError, "1 done"):
-            while True:
-                jobs.results(0.05)
-                self.fail("there is no result yet")
+            jobs.results(0.05)
         self.cluster.end(0, {"_condor_stdout": b"here"})
         self.assertEqual(jobs.results(LIMIT), ["here"])
 
@@ -403,6 +404,27 @@ class Results(Case):
             with self.assertRaises(Refused) as refused:
                 Cluster(old, "ns", mock.Mock(side_effect=OSError)).object("GET", "/x")
         self.assertEqual(refused.exception.status, 401)
+
+    def test_a_new_login_is_that_of_the_context_which_was_current_at_the_beginning(self):
+        class ConfigException(Exception):
+            pass
+
+        config = mock.Mock(ConfigException=ConfigException)
+        config.list_kube_config_contexts.return_value = [], {"name": "mine", "context": {"namespace": "physics"}}
+        client = mock.Mock()
+        with mock.patch.dict(sys.modules, {"kubernetes": mock.Mock(client=client, config=config)}):
+            cluster = connect()
+            self.assertEqual(cluster.namespace, "physics")
+            config.list_kube_config_contexts.return_value = [], {"name": "another", "context": {}}
+            self.assertEqual(cluster._login(), client.ApiClient())
+            self.assertEqual([call.kwargs["context"] for call in config.load_kube_config.mock_calls], ["mine", "mine"])
+            config.load_kube_config.side_effect = ConfigException("there is no context mine any more")
+            with self.assertRaises(ConfigException):
+                cluster._login()
+            config.load_incluster_config.assert_not_called()
+            config.list_kube_config_contexts.side_effect = ConfigException("no file")
+            self.assertEqual(connect().namespace, "default")
+            config.load_incluster_config.assert_called_once()
 
     def test_an_htcjob_that_is_refused_or_deleted_ends_all_its_jobs(self):
         jobs = self.script(2)

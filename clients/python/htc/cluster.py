@@ -150,22 +150,30 @@ class _Content:
 
 def connect(namespace: str | None = None) -> Cluster:
     """Uses the kubeconfig, as kubectl does, or the service account of the pod that this runs in."""
-    client, own = _client()
-    return Cluster(client, namespace or own, lambda: _client()[0])
+    client, own, context = _client()
+    return Cluster(client, namespace or own, lambda: _client(context)[0])
 
 
-def _client() -> tuple:
-    """Returns a client of the API, and its own namespace."""
+def _client(context: str | None = None) -> tuple:
+    """Returns a client of the API, its own namespace, and its context of the kubeconfig, which a pod's has not.
+
+    context: one that it had before. Somebody may have changed to another since, perhaps of another cluster.
+    """
     try:
         from kubernetes import client, config
     except ImportError:
         raise Error("htc needs kubernetes: pip install kubernetes, or Debian's python3-kubernetes") from None
     settings = client.Configuration()
-    own = "default"
+    own, has = "default", context
     try:
-        config.load_kube_config(client_configuration=settings)
-        own = config.list_kube_config_contexts()[1]["context"].get("namespace") or own
+        if not has:
+            current = config.list_kube_config_contexts()[1]
+            has, own = current["name"], current["context"].get("namespace") or own
+        config.load_kube_config(client_configuration=settings, context=has)
     except config.ConfigException as no_file:
+        if context:
+            raise
+        own, has = "default", None
         try:
             config.load_incluster_config(client_configuration=settings)
         except config.ConfigException:
@@ -173,7 +181,7 @@ def _client() -> tuple:
         if os.path.exists(_IN_A_POD):
             with open(_IN_A_POD, encoding="utf-8") as f:
                 own = f.read().strip()
-    return client.ApiClient(settings), own
+    return client.ApiClient(settings), own, has
 
 
 def _said(e) -> str:
