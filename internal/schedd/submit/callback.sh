@@ -39,11 +39,11 @@ call_back() {
 		post && return 0
 		case $answer in
 		3?? | 400 | 401 | 403 | 405 | 413 | 415)
-			echo "htcd: the receiver refused the callback with $answer" >&2
+			say "the receiver refused the callback with $answer"
 			return 1
 			;;
 		none)
-			echo "htcd: this node has neither curl nor GNU wget, and no sender was sent along" >&2
+			say "this node has neither curl nor GNU wget, and no sender was sent along"
 			return 1
 			;;
 		esac

@@ -58,7 +58,7 @@ save() {
 		[ -e ".htcd-ckpt/$path" ] || absent="${absent:+$absent, }$path"
 	done
 	if [ -n "$absent" ]; then
-		echo "htcd: the script has ended with $rc, which says that it has written a checkpoint, but has left no $absent, which spec.checkpoint.files names" >&2
+		say "the script has ended with $rc, which says that it has written a checkpoint, but has left no $absent, which spec.checkpoint.files names"
 		rm -rf .htcd-ckpt
 		missing=$unsaved
 		url=

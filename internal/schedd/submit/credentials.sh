@@ -32,12 +32,12 @@ fetch_image() {
 	if [ -f .htcd/image.sif ]; then
 		rc=127 # before a checkpoint
 	elif ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
-		echo "htcd: $tool on this node takes no login from a file (--authfile): the script was not run" >&2
+		say "$tool on this node takes no login from a file (--authfile): the script was not run"
 	elif said=$("$tool" --quiet pull --authfile ".htcd/pulled/$login" .htcd/image.sif "$image" 2>&1 </dev/null 7<&- 8<&-); then
 		rc=127
 	else
 		printf '%s\n' "$said" >&2
-		echo "htcd: $image could not be fetched with the credential $login: the script was not run" >&2
+		say "$image could not be fetched with the credential $login: the script was not run"
 	fi
 	rm -f ".htcd/pulled/$login"
 	left=

@@ -83,7 +83,7 @@ $handed"
 	fi
 
 	if [ -n "$first" ] && [ -n "$succeeded" ]; then
-		echo "htcd: missing in the script's directory, and named in spec.outputs: ${absent:-see above}" >&2
+		say "missing in the script's directory, and named in spec.outputs: ${absent:-see above}"
 		missing=$((lacking + first))
 		rc=$((128 + missing))
 	fi

@@ -27,7 +27,7 @@ arguments() {
 			if [ -n "$ended" ]; then
 				interrupted
 			elif [ -n "$inside" ]; then
-				echo "htcd: script.before has ended with the return code $rc: the script was not run" >&2
+				say "script.before has ended with the return code $rc: the script was not run"
 			fi
 			fail
 			return
@@ -47,14 +47,14 @@ arguments() {
 	if [ -n "$ended" ]; then
 		interrupted
 	elif [ "$returned $rc" != '0 0' ]; then
-		echo "htcd: the script has ended with the return code $returned, and script.after, which decides, with $rc" >&2
+		say "the script has ended with the return code $returned, and script.after, which decides, with $rc"
 	fi
 	[ "$rc" != "$checkpoint" ] || fail
 }
 
 # interrupted says what ran when HTCondor asked the job to end.
 interrupted() {
-	echo "htcd: the job was asked to end while $part ran" >&2
+	say "the job was asked to end while $part ran"
 }
 
 # equipped runs a part with the variables.

@@ -15,11 +15,11 @@ unpack() {
 		archive=${archive%/}
 		[ -e "$archive" ] || continue # it is optional
 		if tar -tvf "$archive" 2>/dev/null | grep -q '^[^d-]'; then
-			echo "htcd: the archive of the input $archive has a link, or something else that is no file or directory: it is not unpacked" >&2
+			say "the archive of the input $archive has a link, or something else that is no file or directory: it is not unpacked"
 			exit 125
 		fi
 		if ! { mkdir -p "$into" && tar -xof "$archive" -C "$into" && chmod -R u+rwX "$into"; }; then
-			echo "htcd: the archive of the input $archive could not be unpacked" >&2
+			say "the archive of the input $archive could not be unpacked"
 			exit 125
 		fi
 		rm -f "$archive"

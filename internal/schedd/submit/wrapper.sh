@@ -70,7 +70,6 @@ main() {
 	# shellcheck disable=SC2086 # names without spaces
 	[ -z "$gone" ] || rm -f $gone
 	[ -z "$credentials" ] || place_credentials
-	! command -v take_parts >/dev/null || take_parts
 
 	read_ads
 	jobid=$cluster.$number
@@ -80,6 +79,7 @@ main() {
 	[ -z "$evictable" ] || [ ! -d .htcd-out ] || mv -f .htcd-out .htcd/left
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
+	! command -v take_parts >/dev/null || take_parts
 
 	if [ -n "$again" ]; then
 		recall
@@ -148,11 +148,17 @@ main() {
 		# HTCondor holds a node whose files it cannot write to their URLs: only it knows the end.
 		[ -z "$node" ] || [ "$sent" = ' ' ] || [ "$end" -ne 0 ] || held=1
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
-		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
+		(call_back) || say "the callback was not delivered; the cross-check will find the return code"
 	fi
 	clear_away
 	[ -z "$missing" ] || kill -"$missing" $$
 	exit "$end"
+}
+
+# say prints a line of htcd's own. The last one that the script has written may lack its end.
+say() {
+	[ -z "$(tail -c 1 "$scratch/_condor_stderr" 2>/dev/null | tr '\000' 0)" ] || echo >&2
+	echo "htcd: $1" >&2
 }
 
 # read_ads reads what HTCondor says of the job and of its place. A shell may read a file byte by byte, so grep has a first look.
@@ -245,14 +251,15 @@ enclose() {
 
 # no_room ends a job that cannot have all of its script and variables.
 no_room() {
-	echo "htcd: the script, or its variables, could not be copied on this node: the script was not run" >&2
+	say "the script, or its variables, could not be copied on this node: the script was not run"
+	clear_away
 	exit 125
 }
 
 # place moves inputs to where the script sees them: over files from archives, but not over directories.
 place() {
 	mv -f "$@" .htcd/job/ || [ -z "$archives" ] || [ -n "$again" ] || {
-		echo "htcd: an archive among the inputs has something else that is called like another input: the script was not run" >&2
+		say "an archive among the inputs has something else that is called like another input: the script was not run"
 		exit 125
 	}
 }
@@ -334,7 +341,7 @@ tell_dropped() {
 		}
 		dropped="$dropped $f"
 	done
-	[ -z "$dropped" ] || echo "htcd: directories are brought back only if spec.outputs names them, and these are dropped:$dropped" >&2
+	[ -z "$dropped" ] || say "directories are brought back only if spec.outputs names them, and these are dropped:$dropped"
 }
 
 # bring_back moves what the script leaves into HTCondor's directory, where HTCondor and the rest of this wrapper follow names and links
@@ -389,7 +396,7 @@ take() {
 	cd "$scratch/.htcd/job" && move_to "$scratch/.htcd/new" is_taken
 	renew
 	if [ -z "$kept" ]; then
-		echo "htcd: what the script has left could not be taken out of its directories: it is not brought back" >&2
+		say "what the script has left could not be taken out of its directories: it is not brought back"
 	elif cd "$scratch/.htcd/new"; then
 		move_to "$scratch"
 	fi
@@ -552,7 +559,7 @@ run() {
 		fi
 	done
 	if [ -z "$tool" ]; then
-		echo "htcd: this node has neither apptainer nor singularity in $PATH; the script was not run" >&2
+		say "this node has neither apptainer nor singularity in $PATH; the script was not run"
 		return
 	fi
 
@@ -739,7 +746,7 @@ drop_cores() {
 		fi
 		case $(od -A n -t x1 -N 18 "$f" 2>/dev/null) in
 		' 7f 45 4c 46 '*' 04 00' | ' 7f 45 4c 46 '*' 00 04')
-			echo "htcd: $f is a core file and is not brought back: name it in spec.outputs to have it" >&2
+			say "$f is a core file and is not brought back: name it in spec.outputs to have it"
 			rm -f "$f"
 			;;
 		esac
@@ -768,7 +775,7 @@ shelter_names() {
 deliverable() {
 	for file in $outputs; do
 		if [ ! -e "$file" ]; then
-			echo "htcd: there is no $file, which transfer_output_files names: HTCondor will hold this job" >&2
+			say "there is no $file, which transfer_output_files names: HTCondor will hold this job"
 			return 1
 		fi
 	done
@@ -780,7 +787,7 @@ deliverable() {
 		bytes=$((bytes + size))
 	done
 	if [ "$bytes" -gt $((max_output * 1048576)) ]; then
-		echo "htcd: this job leaves $bytes bytes, and the site allows $max_output MiB: HTCondor will hold it" >&2
+		say "this job leaves $bytes bytes, and the site allows $max_output MiB: HTCondor will hold it"
 		return 1
 	fi
 }

@@ -3,10 +3,13 @@ package submit
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
 func TestTheScriptStartsWhereTheJobSays(t *testing.T) {
@@ -76,6 +79,7 @@ func TestAScriptThatIsThereInPartDoesNotRun(t *testing.T) {
 				to := receive(t)
 				d := to.description("echo begins\nexit 3\n")
 				d.Before, d.Environment = c.part, map[string]string{"A": "b"}
+				d.Outputs = []Output{{Path: "made"}}
 				s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": "", "curl": "", c.program: full})
 				s.shell = argv
 				code, out, errs := s.run(t)
@@ -83,6 +87,33 @@ func TestAScriptThatIsThereInPartDoesNotRun(t *testing.T) {
 				require.Empty(t, out)
 				require.Contains(t, errs, "could not be copied on this node: the script was not run")
 				require.Empty(t, to.events)
+				require.DirExists(t, filepath.Join(s.dir, ".htcd-out"), "HTCondor would hold a job without it")
+				require.NoDirExists(t, filepath.Join(s.dir, ".htcd"), "with the variables")
+			})
+		}
+	}
+}
+
+func TestALineOfHTCdsOwnBeginsOne(t *testing.T) {
+	for written, says := range map[string]string{
+		"":           "htcd: directories",
+		"done\n":     "htcd: directories",
+		"done":       "\nhtcd: directories",
+		"done\x00":   "\nhtcd: directories",
+		"a\n\nb\\n ": "\nhtcd: directories",
+	} {
+		for shell, argv := range shells(t) {
+			t.Run(strconv.Quote(written)+"/"+shell, func(t *testing.T) {
+				s := node(t, receive(t).description("mkdir left\n"), map[string]string{
+					"apptainer": fakeApptainer, "sh": "", "curl": "",
+				})
+				s.shell = argv
+				require.NoError(t, os.WriteFile(filepath.Join(s.dir, condor.Stderr), []byte(written), 0o600))
+				_, _, errs := s.run(t)
+				require.True(t, strings.HasPrefix(errs, says), errs)
+				text, err := os.ReadFile(filepath.Join(s.dir, condor.Stderr))
+				require.NoError(t, err)
+				require.Equal(t, written, string(text))
 			})
 		}
 	}
