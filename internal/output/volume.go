@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -22,23 +23,33 @@ func (r Room) Minus(other Room) Room { return Room{r.Bytes - other.Bytes, r.File
 // Holds reports whether other fits.
 func (r Room) Holds(other Room) bool { return r.Bytes >= other.Bytes && r.Files >= other.Files }
 
-// Volume is the free space for htcd, and the size, of the volume that holds dir. A file system that does not count its
-// files reports a great many.
+// Volume is the free space for htcd, and the size, of the volume that holds dir.
 func Volume(dir string) (free, size Room, err error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
 		return Room{}, Room{}, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	// #nosec G115 -- no volume has 8 EiB, or as many files
-	free = Room{int64(stat.Bavail) * stat.Bsize, int64(stat.Ffree)}
-	size = Room{int64(stat.Blocks) * stat.Bsize, int64(stat.Files)} // #nosec G115
-	if size.Files == 0 {
-		free.Files, size.Files = uncounted, uncounted
-	}
+	free, size = roomOf(stat)
 	return free, size, nil
 }
 
+// roomOf is the free space, and the size, that a file system reports. One that has no bound on files reports that there
+// are none, or, as CephFS does, that more are free than there are: then there are a great many.
+func roomOf(stat unix.Statfs_t) (free, size Room) {
+	block := cmp.Or(stat.Frsize, stat.Bsize) // what it counts blocks in; Bsize is what to read at once
+	// #nosec G115 -- no volume has 8 EiB, or as many files
+	free = Room{int64(stat.Bavail) * block, int64(stat.Ffree)}
+	size = Room{int64(stat.Blocks) * block, int64(stat.Files)} // #nosec G115
+	if stat.Files == 0 || stat.Ffree > stat.Files || stat.Files > uncounted {
+		free.Files, size.Files = uncounted, uncounted
+	}
+	return free, size
+}
+
 const uncounted = 1 << 40
+
+// BoundsFiles reports whether a volume of that size has a bound on its files.
+func (r Room) BoundsFiles() bool { return r.Files < uncounted }
 
 // What output leaves free of a volume by default: a tenth, and no more than this.
 const (
