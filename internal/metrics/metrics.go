@@ -158,15 +158,15 @@ func New(build Build) *Metrics {
 			"reason",
 		),
 	}
-	m.waits = &waits{now: time.Now, m: map[string]wait{}, count: m.lookedUp(
+	m.waits = newWaits(m.lookedUp(
 		"waiting_htcjobs",
 		"HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: another reason",
 		"reason",
-	), since: m.lookedUp(
+	), m.lookedUp(
 		"waiting_since_timestamp_seconds",
 		"when the longest wait among them began, as Unix time; after a limit, a wait for another HTCJob (`HTCJobNotEnded`, `HTCJobFailed`) or for others' artifacts (`ArtifactWaits`), it counts from when that is over",
 		"reason",
-	)}
+	))
 	m.statusWrites = m.counters(
 		"status_writes_total",
 		"writes of the statuses of HTCJobs, HTCWorkflows and HTCPools, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated",
@@ -380,6 +380,14 @@ func New(build Build) *Metrics {
 	m.work.keepFree = m.lookedUp(
 		"volume_keep_free_bytes",
 		"space that output leaves free there (--keep-free): with less, nothing is fetched",
+	)
+	m.work.freeFiles = m.lookedUp(
+		"volume_free_files",
+		"how many more files the volume of --data has room for; absent where its file system does not bound them",
+	)
+	m.work.keepFreeFiles = m.lookedUp(
+		"volume_keep_free_files",
+		"how many of them output leaves: with fewer, nothing is fetched",
 	)
 	m.work.errors = m.counters(
 		"scrape_errors_total",

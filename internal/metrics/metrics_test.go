@@ -26,6 +26,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/tool"
@@ -311,6 +312,11 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	require.NotEmpty(t, value(t, got, "htcd_ledger_size_bytes"))
 	require.Equal(t, "0", value(t, got, "htcd_ledger_free_bytes"))
 	require.NotEmpty(t, value(t, got, "htcd_volume_free_bytes"))
+	free, size, err := output.Volume(filepath.Dir(file))
+	require.NoError(t, err)
+	require.Positive(t, free.Files)
+	require.Equal(t, size.BoundsFiles(), value(t, got, "htcd_volume_free_files") != "")
+	require.Equal(t, size.BoundsFiles(), value(t, got, "htcd_volume_keep_free_files") != "")
 	require.NotContains(t, got, `"j"`)
 }
 

@@ -12,15 +12,19 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not
-// since its creation; one that waited at a limit, or for its turn to fetch artifacts, waits for htcd only since there
-// is room, and one that waited for another HTCJob since that has ended.
+// waits knows which HTCJobs, or HTCWorkflows, wait to be sent, since when, and why. A rerun or a resumed one waits
+// since then, not since its creation; one that waited at a limit, or for its turn to fetch artifacts, waits for htcd
+// only since there is room, and one that waited for another HTCJob since that has ended.
 type waits struct {
 	count, since *prometheus.Desc
 	now          func() time.Time
 
 	mu sync.Mutex
 	m  map[string]wait // by namespace/name
+}
+
+func newWaits(count, since *prometheus.Desc) *waits {
+	return &waits{count: count, since: since, now: time.Now, m: map[string]wait{}}
 }
 
 type wait struct {
@@ -101,16 +105,35 @@ var limited = []string{
 	"ArtifactWaits",
 }
 
-// waitOf is why an HTCJob waits to be sent; empty: it does not.
-func waitOf(job *v1alpha1.HTCJob) (reason string) {
+// waiter is what says whether, and why, an object waits to be sent.
+type waiter struct {
+	waits      bool
+	created    time.Time
+	conditions []metav1.Condition
+}
+
+func waiterOf(job *v1alpha1.HTCJob) waiter {
 	phase := job.Status.Phase
-	if job.DeletionTimestamp != nil ||
-		phase != "" && phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSubmitting {
+	waits := phase == "" || phase == v1alpha1.PhasePending || phase == v1alpha1.PhaseSubmitting
+	return waiter{waits && job.DeletionTimestamp == nil, job.CreationTimestamp.Time, job.Status.Conditions}
+}
+
+// waiterOfWorkflow waits with its first DAG or with a further one, whatever its phase says of the earlier ones.
+func waiterOfWorkflow(w *v1alpha1.HTCWorkflow) waiter {
+	phase := w.Status.Phase
+	waits := !phase.Terminal() && phase != v1alpha1.PhaseSuspended &&
+		!meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSubmitted)
+	return waiter{waits && w.DeletionTimestamp == nil, w.CreationTimestamp.Time, w.Status.Conditions}
+}
+
+// why is the reason of the wait; empty: there is none.
+func (w waiter) why() (reason string) {
+	if !w.waits {
 		return ""
 	}
 	for _, kind := range []string{v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable,
 		v1alpha1.ConditionSubmitted} {
-		switch c := meta.FindStatusCondition(job.Status.Conditions, kind); {
+		switch c := meta.FindStatusCondition(w.conditions, kind); {
 		case c == nil || c.Status == metav1.ConditionTrue:
 		case slices.Contains(waitReasons, c.Reason):
 			return c.Reason
@@ -121,9 +144,9 @@ func waitOf(job *v1alpha1.HTCJob) (reason string) {
 	return noStatus
 }
 
-// seen records the present state of an HTCJob.
-func (w *waits) seen(key string, job *v1alpha1.HTCJob) {
-	reason := waitOf(job)
+// seen records the present state of an object.
+func (w *waits) seen(key string, now waiter) {
+	reason := now.why()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, waited := w.m[key]
@@ -132,18 +155,18 @@ func (w *waits) seen(key string, job *v1alpha1.HTCJob) {
 		delete(w.m, key)
 		return
 	case !waited:
-		before.since = waitsSince(job)
+		before.since = now.since()
 	case slices.Contains(limited, before.reason) && !slices.Contains(limited, reason):
 		before.since = w.now()
 	}
 	w.m[key] = wait{reason, before.since}
 }
 
-// waitsSince is when a previously unknown HTCJob began to wait, judged by its own status.
-func waitsSince(job *v1alpha1.HTCJob) time.Time {
-	since := job.CreationTimestamp.Time
+// since is when an object that was not known began to wait, judged by its own status.
+func (w waiter) since() time.Time {
+	since := w.created
 	for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionSuspended} {
-		if c := meta.FindStatusCondition(job.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(since) {
+		if c := meta.FindStatusCondition(w.conditions, kind); c != nil && c.LastTransitionTime.After(since) {
 			since = c.LastTransitionTime.Time
 		}
 	}

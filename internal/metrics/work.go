@@ -50,7 +50,7 @@ type workDescs struct {
 	procs, openRuns, openChecked, reachable, missing  *prometheus.Desc
 	commands, unfetched, queues, orphans, credentials *prometheus.Desc
 	namespaces, ledgerSize, ledgerFree, free, size    *prometheus.Desc
-	keepFree                                          *prometheus.Desc
+	keepFree, freeFiles, keepFreeFiles                *prometheus.Desc
 	errors                                            *prometheus.CounterVec
 }
 
@@ -63,8 +63,10 @@ func (m *Metrics) Working(w Work) error {
 	if _, err := w.Workflows.AddEventHandlerWithResyncPeriod(m.workflows.count(), 0); err != nil {
 		return fmt.Errorf("count HTCWorkflows: %w", err)
 	}
-	if err := m.registry.Register(m.waits); err != nil {
-		return err
+	for _, waits := range []*waits{m.waits, m.workflows.waits} {
+		if err := m.registry.Register(waits); err != nil {
+			return err
+		}
 	}
 	if err := m.registry.Register(pools{m.pools, w.Pools}); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 		}
 		m.htcjobs.WithLabelValues(phaseOf(job.Status.Phase)).Add(n)
 		if n > 0 {
-			m.waits.seen(job.Namespace+"/"+job.Name, job)
+			m.waits.seen(job.Namespace+"/"+job.Name, waiterOf(job))
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -129,7 +131,7 @@ func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.procs, w.openRuns, w.openChecked, w.reachable, w.missing, w.commands, w.unfetched, w.queues, w.orphans,
 		w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
-		w.workflows.nodes, w.workflows.queues,
+		w.freeFiles, w.keepFreeFiles, w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d
 	}
@@ -170,7 +172,12 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	if free, size, err := output.Volume(w.Data); err == nil {
 		gauge(w.free, float64(free.Bytes))
 		gauge(w.size, float64(size.Bytes))
-		gauge(w.keepFree, float64(output.Reserve(w.KeepFree, size).Bytes))
+		reserve := output.Reserve(w.KeepFree, size)
+		gauge(w.keepFree, float64(reserve.Bytes))
+		if size.BoundsFiles() {
+			gauge(w.freeFiles, float64(free.Files))
+			gauge(w.keepFreeFiles, float64(reserve.Files))
+		}
 	} else {
 		w.errors.WithLabelValues().Inc()
 	}

@@ -13,6 +13,7 @@ type workflows struct {
 	phases, watched                       *prometheus.GaugeVec
 	dags, sent, rules, fetched, fetchErrs *prometheus.CounterVec
 	nodes, queues                         *prometheus.Desc
+	waits                                 *waits
 }
 
 func (m *Metrics) newWorkflows() workflows {
@@ -48,6 +49,15 @@ func (m *Metrics) newWorkflows() workflows {
 			"HTCWorkflows that wait for a worker, by `queue`: `changed`, `ended` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `measure` (results and rules)",
 			"queue",
 		),
+		waits: newWaits(m.lookedUp(
+			"waiting_htcworkflows",
+			"HTCWorkflows that wait for their first DAG, or a further one, to be sent, by `reason` as for HTCJobs; `spec.suspend` does not count",
+			"reason",
+		), m.lookedUp(
+			"htcworkflows_waiting_since_timestamp_seconds",
+			"when the longest wait among them began, as for HTCJobs",
+			"reason",
+		)),
 	}
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()
@@ -71,6 +81,9 @@ func (w workflows) count() cache.ResourceEventHandler {
 		}
 		if flow, is := object.(*v1alpha1.HTCWorkflow); is {
 			w.phases.WithLabelValues(phaseOf(flow.Status.Phase)).Add(n)
+			if n > 0 {
+				w.waits.seen(flow.Namespace+"/"+flow.Name, waiterOfWorkflow(flow))
+			}
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -79,7 +92,12 @@ func (w workflows) count() cache.ResourceEventHandler {
 			add(before, -1)
 			add(now, 1)
 		},
-		DeleteFunc: func(object any) { add(object, -1) },
+		DeleteFunc: func(object any) {
+			add(object, -1)
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				w.waits.gone(key)
+			}
+		},
 	}
 }
 
