@@ -149,5 +149,5 @@ func (l *loop) Reconcile(ctx context.Context, o job.ReconcileOptions) (job.Repor
 // SecretChanged continues with what waits for credentials.
 func (l *loop) SecretChanged(namespace string) {
 	l.controller.SecretChanged(namespace)
-	l.workflows.Turned()
+	l.workflows.SecretChanged()
 }

@@ -76,12 +76,11 @@ type Controller struct {
 	began      time.Time       // in the ledger's precision
 	early      early
 
-	waiters    inputs.Waiters
-	stagings   inputs.Stagings
-	prover     *backend.Prover
-	freshness  *jobcredentials.Watch
-	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
-	keeper     *backend.Keeper
+	waiters   inputs.Waiters
+	stagings  inputs.Stagings
+	prover    *backend.Prover
+	freshness *jobcredentials.Watch
+	keeper    *backend.Keeper
 }
 
 // What all kinds share.
@@ -93,13 +92,12 @@ type (
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
 	c := &Controller{
-		Options:    o,
-		began:      o.Now().Truncate(time.Millisecond),
-		checks:     reconciler.NewQueue(),
-		logs:       reconciler.NewQueue(),
-		secrets:    reconciler.NewQueue(),
-		turns:      reconciler.NewQueue(),
-		secretNews: make(chan struct{}, 1),
+		Options: o,
+		began:   o.Now().Truncate(time.Millisecond),
+		checks:  reconciler.NewQueue(),
+		logs:    reconciler.NewQueue(),
+		secrets: reconciler.NewQueue(),
+		turns:   reconciler.NewQueue(),
 	}
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCJob, v1alpha1.HTCJobStatus, remembered](options{
@@ -124,7 +122,7 @@ func New(o Options) (*Controller, error) {
 	o.OnTurned(c.endpointTurned)
 	o.OnPassed(c.RetryLimited)
 	c.pools = o.Chooses()
-	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
+	c.prover = o.Proves(c.dependedOn, c.accountsTurned)
 	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
 	c.keeper = &backend.Keeper{
 		Secrets: o.Secrets,
@@ -181,7 +179,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { fairqueue.Drain(work, c.secrets, c.secretsOne); return nil })
 	group.Go(func() error { fairqueue.Drain(work, c.turns, c.turn); return nil })
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
-	group.Go(func() error { c.prover.Run(ctx, c.secretNews); return nil })
+	group.Go(func() error { c.prover.Run(ctx); return nil })
 	group.Go(func() error { c.checkers.Run(work); return nil })
 	group.Go(func() error { c.fetcher.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })

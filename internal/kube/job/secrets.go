@@ -16,10 +16,7 @@ import (
 // not authorised.
 func (c *Controller) SecretChanged(namespace string) {
 	c.SecretTouched(namespace)
-	select {
-	case c.secretNews <- struct{}{}:
-	default: // a check is already pending
-	}
+	c.prover.SecretChanged()
 	c.retryNow(func(t reconciler.Blocker) bool {
 		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == condor.NotAuthorised.String()
 	})

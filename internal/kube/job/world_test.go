@@ -170,7 +170,7 @@ func (w *world) settle() {
 // step handles one key, if any is due.
 func (w *world) step() bool {
 	select {
-	case <-w.secretNews:
+	case <-w.prover.News:
 		w.prover.Prove(w.t.Context(), false)
 		return true
 	default:

@@ -92,24 +92,11 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		logsCondition(set, &status, s, v.Logs)
 		flatFields(&status, s)
 	}
-	switch {
-	case v.blockedBy(v1alpha1.ConditionCredentials):
+	if v.blockedBy(v1alpha1.ConditionCredentials) {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	case v.Secret.Err != nil && !status.Phase.Terminal():
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Secret.Err.Reason, v.Secret.Err.Message)
-	case !v.Secret.Known && !status.Phase.Terminal() &&
-		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
-		// After a restart the previous condition stays until the Secret has been checked.
-	case v.Secret.Err != nil:
-	// If the blocker is now the schedd or a full volume, the earlier complaint about the Secret no longer holds.
-	case s.Run != nil && s.Run.State == ledger.Submitted,
-		meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
-		set(
-			v1alpha1.ConditionCredentials,
-			metav1.ConditionTrue,
-			"TicketValid",
-			"there is a ticket, or a token, to submit with",
-		)
+	} else {
+		sent := s.Run != nil && s.Run.State == ledger.Submitted
+		CredentialsCondition(set, status.Conditions, v.Secret, status.Phase.Terminal(), sent)
 	}
 	switch {
 	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil &&

@@ -49,6 +49,15 @@ func (c Common) Checks(kind ledger.Kind, condor crosscheck.Schedd, o crosscheck.
 	}
 }
 
+// Proves returns what checks the accounts that a kind's objects depend on.
+func (c Common) Proves(
+	accounts func() map[backend.Account]struct{}, turned func(map[backend.Account]bool),
+) *backend.Prover {
+	return &backend.Prover{
+		Credentials: c.Credentials, Accounts: accounts, Turned: turned, News: make(chan struct{}, 1),
+	}
+}
+
 // Sends returns what sends the runs that a Checker checks. What only the kind knows is to be set.
 func (c Common) Sends(condor backend.Schedd, checker *crosscheck.Checker) *sending.Sender {
 	return &sending.Sender{

@@ -61,10 +61,3 @@ func (c *Controller) do(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situatio
 	}
 	return nil
 }
-
-// Turned continues with what waits for a schedd that answers again, or for credentials.
-func (c *Controller) Turned() {
-	c.RetryAll(func(b reconciler.Blocker) bool {
-		return b.Condition == v1alpha1.ConditionBackendReachable || b.Condition == v1alpha1.ConditionCredentials
-	})
-}

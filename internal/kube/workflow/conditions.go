@@ -48,16 +48,12 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 			"the table of itemsFrom, and the credentials, have been read",
 		)
 	}
-	switch dag := s.newest(); {
-	case blockedBy(v1alpha1.ConditionCredentials), blockedBy(v1alpha1.ConditionInputsReady):
+	if blockedBy(v1alpha1.ConditionCredentials) || blockedBy(v1alpha1.ConditionInputsReady) {
 		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-	case dag != nil && dag.Run.State == ledger.Submitted:
-		set(
-			v1alpha1.ConditionCredentials,
-			metav1.ConditionTrue,
-			"TicketValid",
-			"there is a ticket, or a token, to submit with",
-		)
+	}
+	if dag := s.newest(); !blockedBy(v1alpha1.ConditionCredentials) {
+		sent := dag != nil && dag.Run.State == ledger.Submitted
+		lifecycle.CredentialsCondition(set, status.Conditions, v.account, status.Phase.Terminal(), sent)
 	}
 	switch {
 	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions,

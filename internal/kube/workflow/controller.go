@@ -86,6 +86,7 @@ type Controller struct {
 	pusher    *push.Pusher
 	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
+	prover    *backend.Prover
 }
 
 // What all kinds share.
@@ -154,6 +155,7 @@ func New(o Options) (*Controller, error) {
 		Subject: dags{}, Store: o.Output, Registries: o.Registries, Credentials: c.registryCredentials,
 	}, o.Observer)
 	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
+	c.prover = o.Proves(c.dependedOn, c.accountsTurned)
 	return c, nil
 }
 
@@ -181,6 +183,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
+	group.Go(func() error { c.prover.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
 	c.stagings.Close()

@@ -24,6 +24,7 @@ import (
 type view struct {
 	decision  Decision
 	blocker   *lifecycle.Blocker // why the workflow makes no progress; nil if nothing blocks it
+	account   backend.Proof      // of the Secret that it is sent with
 	fresh     *jobcredentials.Freshness
 	match     *matching.Verdict  // about slots for nodes that wait; nil: not known
 	unfetched *lifecycle.Blocker // why output is not fetched

@@ -90,7 +90,7 @@ func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HT
 	v := view{
 		decision: c.d, backend: c.Answering.State(at), now: now, blocker: blockers.Of(reconciler.Acting),
 		unfetched: blockers.Of(reconciler.Fetching), unpushed: blockers.Of(reconciler.Pushing),
-		fresh: c.freshness.Of(string(c.s.Workflow.UID)),
+		account: c.prover.Of(c.accountOf(c.s.Workflow)), fresh: c.freshness.Of(string(c.s.Workflow.UID)),
 	}
 	if dag := c.s.newest(); dag != nil {
 		v.match = c.Matching.Of(dag.Run.UID, dag.Run.Attempt)

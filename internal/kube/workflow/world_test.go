@@ -194,6 +194,12 @@ func (w *world) settle() {
 // step handles one key, if any is due.
 func (w *world) step() bool {
 	ctx := w.t.Context()
+	select {
+	case <-w.prover.News:
+		w.prover.Prove(ctx, false)
+		return true
+	default:
+	}
 	switch {
 	case w.Ended.Len() > 0:
 		key, _ := w.Ended.Get()

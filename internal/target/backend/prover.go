@@ -23,6 +23,8 @@ type Prover struct {
 	Accounts func() map[Account]struct{}
 	// Turned receives the accounts whose result has changed.
 	Turned func(map[Account]bool)
+	// News is of capacity 1.
+	News chan struct{}
 
 	mu    sync.Mutex
 	found map[Account]*CredentialError // the last result; nil if they work
@@ -58,15 +60,23 @@ func (p *Prover) replace(found map[Account]*CredentialError) (turned map[Account
 
 func sameWords(a, b *CredentialError) bool { return a == b || a != nil && b != nil && *a == *b }
 
+// SecretChanged has the accounts checked soon.
+func (p *Prover) SecretChanged() {
+	select {
+	case p.News <- struct{}{}:
+	default: // a check is already pending
+	}
+}
+
 // Run checks the accounts until ctx ends, immediately when there is news.
-func (p *Prover) Run(ctx context.Context, news <-chan struct{}) {
+func (p *Prover) Run(ctx context.Context) {
 	tick := time.NewTicker(betweenProofs)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-news:
+		case <-p.News:
 			p.Prove(ctx, false)
 		case <-tick.C:
 			p.Prove(ctx, true)
