@@ -46,7 +46,7 @@ Exit codes:
 	)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("backup: %w", err)} }
-		switch err := setting.Complete(settings, environ); {
+		switch err := complete(settings, environ); {
 		case err != nil:
 			return wrong(err)
 		case len(args) != 1 || args[0] == "":

@@ -41,7 +41,7 @@ Exit codes:
 	setting.Bool(c.Flags(), &workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("doctor: %w", err)} }
-		if err := setting.Complete(settings, environ); err != nil {
+		if err := complete(settings, environ); err != nil {
 			return wrong(err)
 		}
 		if err := o.Check(); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/operator"
@@ -39,10 +40,37 @@ then runs no condor_q and no condor_history to follow its jobs. Nothing is writt
 It runs on the schedd's host as the account that owns the files, as a daemon of condor_master, or in a pod with the files mounted read-only.
 See docs/feed.md.
 
+Every flag can also be set in the environment, as those of htcd run.
+
 SIGTERM and SIGINT stop it, and the exit code is 0.`,
 		Args: setting.NoArguments,
 	}
 	f := c.Flags()
+	o.flags(f)
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("feed: %w", err)} }
+		if err := complete(f, environ); err != nil {
+			return wrong(err)
+		}
+		for flag, value := range map[string]string{"spool": o.spool, "tls-cert": o.cert, "tls-key": o.key, "client-ca": o.clientCA, "allow": strings.Join(o.allow, ",")} {
+			if value == "" {
+				return wrong(fmt.Errorf("--%s is required", flag))
+			}
+		}
+		log, err := logger.New(os.Stderr, o.level, o.format)
+		if err != nil {
+			return wrong(err)
+		}
+		if err := o.serve(cmd.Context(), log); err != nil {
+			return fmt.Errorf("feed: %w", err)
+		}
+		return nil
+	}
+	return c
+}
+
+// flags binds every option to its flag.
+func (o *feedOptions) flags(f *pflag.FlagSet) {
 	setting.Text(f, &o.listen, "listen", ":9619", setting.Address, "`address` at which htcd asks")
 	setting.Text(
 		f,
@@ -80,26 +108,6 @@ SIGTERM and SIGINT stop it, and the exit code is 0.`,
 	)
 	setting.Text(f, &o.level, "log-level", "info", logger.Level, "debug, info, warn or error")
 	setting.Text(f, &o.format, "log-format", "json", logger.Format, "json or text")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("feed: %w", err)} }
-		if err := setting.Complete(f, environ); err != nil {
-			return wrong(err)
-		}
-		for flag, value := range map[string]string{"spool": o.spool, "tls-cert": o.cert, "tls-key": o.key, "client-ca": o.clientCA, "allow": strings.Join(o.allow, ",")} {
-			if value == "" {
-				return wrong(fmt.Errorf("--%s is required", flag))
-			}
-		}
-		log, err := logger.New(os.Stderr, o.level, o.format)
-		if err != nil {
-			return wrong(err)
-		}
-		if err := o.serve(cmd.Context(), log); err != nil {
-			return fmt.Errorf("feed: %w", err)
-		}
-		return nil
-	}
-	return c
 }
 
 // owners returns whose jobs each client may see, and whose jobs are mirrored at all.

@@ -71,9 +71,11 @@ func rootCommand(name string, environ []string) *cobra.Command {
 		Short:         "htcd runs HTCondor jobs for people who work in Kubernetes",
 		Args:          setting.NoArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("htcd {{.Version}}\n")
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(
 		func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} },

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -87,13 +88,42 @@ func TestExitCodes(t *testing.T) {
 		want    int
 	}{
 		"version":              {[]string{"version"}, nil, 0},
+		"its flag":             {[]string{"--version"}, nil, 0},
 		"help":                 {[]string{"run", "--help"}, nil, 0},
 		"an unknown flag":      {[]string{"run", "--bogus"}, nil, exitUsage},
 		"an unknown command":   {[]string{"bogus"}, nil, exitUsage},
 		"an argument too many": {[]string{"run", "now"}, nil, exitUsage},
 		"an unknown variable":  {[]string{"run", callback}, []string{"HTCD_BOGUS=1"}, exitUsage},
+		"one of no command":    {[]string{"feed"}, []string{"HTCD_BOGUS=1"}, exitUsage},
 		"no kubeconfig":        {[]string{"run", callback, "--kubeconfig=/nowhere"}, nil, exitFailure},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, run("htcd", c.args, c.environ)) })
 	}
+}
+
+func TestHTCdSaysItsVersion(t *testing.T) {
+	for _, name := range append(pluginNames, "htcd") {
+		var said [2]strings.Builder
+		for i, argument := range []string{"version", "--version"} {
+			c := rootCommand(name, nil)
+			c.SetArgs([]string{argument})
+			c.SetOut(&said[i])
+			require.NoError(t, c.Execute())
+		}
+		require.Equal(t, "htcd "+version+"\n", said[0].String())
+		require.Equal(t, said[0].String(), said[1].String())
+	}
+}
+
+func TestOneFileHasTheVariablesOfRunAndFeed(t *testing.T) {
+	environ := []string{"HTCD_CALLBACK_URL=http://htcd.test/cloudevents", "HTCD_SPOOL=/spool", "HTCD_ALLOW=htcd=robot",
+		"HTCD_COLLECTOR=collector.test"}
+	code, says := said(t, []string{"feed"}, environ)
+	require.Equal(t, exitUsage, code)
+	require.Regexp(t, "^htcd: feed: --(tls-cert|tls-key|client-ca) is required\n$", says)
+	code, says = said(t, []string{"run", "--kubeconfig=/nowhere"}, environ)
+	require.Equal(t, exitFailure, code, says)
+	code, says = said(t, []string{"feed"}, append(environ, "HTCD_SPOLL=/spool"))
+	require.Equal(t, exitUsage, code)
+	require.Equal(t, "htcd: feed: HTCD_SPOLL: no such setting; htcd run --help and htcd feed --help list them\n", says)
 }

@@ -59,7 +59,7 @@ Exit codes:
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("reconcile: %w", err)} }
 		quiet := !settings.Changed("log-level")
-		switch err := setting.Complete(settings, environ); {
+		switch err := complete(settings, environ); {
 		case err != nil:
 			return wrong(err)
 		case !once:

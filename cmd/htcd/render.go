@@ -49,7 +49,7 @@ kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-
 	c.Flags().AddFlagSet(settings) // without those that are there already
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("render: %w", err)} }
-		if err := setting.Complete(settings, environ); err != nil {
+		if err := complete(settings, environ); err != nil {
 			return wrong(err)
 		}
 		if r.File == "" {

@@ -32,7 +32,7 @@ Exit codes:
 	c.Flags().AddFlag(settings.Lookup("data"))
 	c.Flags().AddFlag(settings.Lookup("ledger"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		switch err := setting.Complete(settings, environ); {
+		switch err := complete(settings, environ); {
 		case err != nil:
 			return setting.Usage{Err: fmt.Errorf("restore: %w", err)}
 		case len(args) != 1 || args[0] == "":

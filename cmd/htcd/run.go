@@ -27,7 +27,7 @@ SIGTERM and SIGINT stop it: work in flight is finished, at most for --shutdown-t
 	}
 	flags(&o, c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := setting.Complete(c.Flags(), environ); err != nil {
+		if err := complete(c.Flags(), environ); err != nil {
 			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
 		}
 		if err := o.Check(); err != nil {

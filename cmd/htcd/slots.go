@@ -39,7 +39,7 @@ Exit codes:
 	}
 	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := setting.Complete(settings, environ); err != nil {
+		if err := complete(settings, environ); err != nil {
 			return setting.Usage{Err: fmt.Errorf("slots: %w", err)}
 		}
 		kinds, err := control.Slots(cmd.Context(), o.Socket())

@@ -3,6 +3,7 @@ package setting
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -43,10 +44,10 @@ func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 }
 
 // Complete sets every flag that was not given from HTCD_<FLAG>, dashes as underscores, and refuses a variable that no
-// flag has.
-func Complete(f *pflag.FlagSet, environ []string) error {
-	if unknown := unknownEnvironment(f, environ); len(unknown) > 0 {
-		return fmt.Errorf("%s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))
+// flag has, here or in others.
+func Complete(f *pflag.FlagSet, environ []string, others ...*pflag.FlagSet) error {
+	if unknown := unknownEnvironment(append(others, f), environ); len(unknown) > 0 {
+		return fmt.Errorf("%s: no such setting; htcd run --help and htcd feed --help list them", strings.Join(unknown, ", "))
 	}
 	return fromEnvironment(f, lookup(environ))
 }
@@ -58,7 +59,7 @@ func Variable(flag string) string {
 
 // unknownEnvironment returns the HTCD_ variables that match no flag: a misspelt setting must not be ignored. A Service
 // called htcd makes Kubernetes set HTCD_SERVICE_HOST, HTCD_PORT and the like in every pod; those are not settings.
-func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
+func unknownEnvironment(known []*pflag.FlagSet, environ []string) []string {
 	var unknown []string
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
@@ -66,7 +67,8 @@ func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
 		if !ours || strings.HasPrefix(rest, "SERVICE_") || rest == "PORT" || strings.HasPrefix(rest, "PORT_") {
 			continue
 		}
-		if f.Lookup(strings.ToLower(strings.ReplaceAll(rest, "_", "-"))) == nil {
+		flag := strings.ToLower(strings.ReplaceAll(rest, "_", "-"))
+		if !slices.ContainsFunc(known, func(f *pflag.FlagSet) bool { return f.Lookup(flag) != nil }) {
 			unknown = append(unknown, name)
 		}
 	}
