@@ -6,12 +6,14 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // workflows are the metrics of HTCWorkflows.
 type workflows struct {
 	phases, watched                       *prometheus.GaugeVec
 	dags, sent, rules, fetched, fetchErrs *prometheus.CounterVec
+	passes                                *prometheus.CounterVec
 	nodes, queues                         *prometheus.Desc
 	waits                                 *waits
 }
@@ -43,6 +45,13 @@ func (m *Metrics) newWorkflows() workflows {
 			"node_fetch_errors_total",
 			"failed fetches of nodes' output, which are repeated, by `reason` as in the condition OutputFetched",
 			"reason",
+		),
+		passes: m.counters(
+			"node_passes_total",
+			"passes over the open nodes of one `schedd`, by `pass` (`cross-check`, `refresh` or `lost`) and `result`: `OK`, or `Error` if not all could be compared",
+			"pass",
+			"schedd",
+			"result",
 		),
 		queues: m.lookedUp(
 			"workflow_queue_depth",
@@ -114,6 +123,15 @@ func (w workflows) collect(gauge func(*prometheus.Desc, float64, ...string), c l
 // WorkflowsWatched records the apiserver's answers to the informer of the HTCWorkflows.
 func (m *Metrics) WorkflowsWatched(err error) {
 	m.workflows.watched.WithLabelValues().Set(number(err == nil))
+}
+
+// NodesPassed implements workflow.Observer.
+func (m *Metrics) NodesPassed(pass string, endpoint schedd.Endpoint, err error) {
+	result := ok
+	if err != nil {
+		result = failed
+	}
+	m.workflows.passes.WithLabelValues(pass, endpointName(endpoint), result).Inc()
 }
 
 // DAGSubmitted implements workflow.Observer.

@@ -58,6 +58,8 @@ type Observer interface {
 	// seconds of one core.
 	Used(namespace string, coreSeconds int64)
 	reconciler.PushMetrics
+	// NodesPassed: a pass over the nodes of one schedd's DAGs has ended.
+	NodesPassed(pass string, endpoint schedd.Endpoint, err error)
 	// DAGSubmitted: the schedd has a DAG of so many nodes.
 	DAGSubmitted(nodes int)
 	// RuleActed: a rule of a workflow has acted.

@@ -129,6 +129,7 @@ func (c checked) Stuck(ctx context.Context, run ledger.Run) error { return c.sen
 type followed struct{ *Controller }
 
 func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
+	c.Options.Observer.NodesPassed(pass, endpoint, err)
 	c.Log.Debug().Str("pass", "nodes' "+pass).Stringer("schedd", endpoint).Dur("took", took).Err(err).Msg("pass")
 }
 

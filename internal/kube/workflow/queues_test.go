@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"os"
 	"regexp"
 	"testing"
@@ -144,4 +145,16 @@ func TestWorkflowsAreCheckedTogether(t *testing.T) {
 	})
 	require.Equal(t, one, asks(append(keys, "default/unknown")...))
 	require.Zero(t, w.checks.NumRequeues("default/unknown"))
+}
+
+func TestThePassesOverNodesAreCounted(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("w"))
+	w.passed = nil
+	require.NoError(t, w.Crosscheck(t.Context()))
+	w.schedd.Down(errors.New("no answer"), scheddtest.History)
+	require.Error(t, w.nodes.Crosscheck(t.Context()))
+	require.Len(t, w.passed, 2)
+	require.Regexp(t, "^cross-check at [a-z.]+: <nil>$", w.passed[0])
+	require.Regexp(t, "^cross-check at [a-z.]+: .*no answer$", w.passed[1])
 }

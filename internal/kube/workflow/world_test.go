@@ -41,6 +41,7 @@ type world struct {
 	asks   backend.Schedd // what is asked instead of schedd; nil: that
 	warned []string       // Events of workflows: reason and message
 	told   []string       // those that are no warnings
+	passed []string       // passes over nodes, and how they ended
 	lags   bool           // whether the store does not show that finalizers were removed
 }
 
@@ -312,12 +313,15 @@ func (w *world) Warning(_ *v1alpha1.HTCWorkflow, reason, message string) {
 }
 func (w *world) Repaired(crosscheck.Repair, int) {}
 func (w *world) Pushed(int64)                    {}
-func (w *world) DAGSubmitted(int)                {}
-func (w *world) RuleActed(v1alpha1.RuleAction)   {}
-func (w *world) NodesFetched(int)                {}
-func (w *world) NodeFetchFailed(string)          {}
-func (w *world) Used(string, int64)              {}
-func (w *world) PushFailed(string)               {}
+func (w *world) NodesPassed(pass string, at schedd.Endpoint, err error) {
+	w.passed = append(w.passed, fmt.Sprint(pass, " at ", at.Schedd, ": ", err))
+}
+func (w *world) DAGSubmitted(int)              {}
+func (w *world) RuleActed(v1alpha1.RuleAction) {}
+func (w *world) NodesFetched(int)              {}
+func (w *world) NodeFetchFailed(string)        {}
+func (w *world) Used(string, int64)            {}
+func (w *world) PushFailed(string)             {}
 
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return w.Common(ctx, t.Endpoint)
