@@ -1,4 +1,4 @@
-// Package htcopts lists what htcopts takes everywhere. Unlike the rest of schedd it is also built for users' machines.
+// Package htcopts lists what htcopts takes everywhere.
 package htcopts
 
 import (
