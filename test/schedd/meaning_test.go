@@ -204,8 +204,8 @@ func (s spec) consequences(want map[string]string) {
 	}
 	if group != "" {
 		put("AcctGroup", classad.Quote(group))
-		put("AcctGroupUser", `"htcd"`)
-		put("AccountingGroup", classad.Quote(group+".htcd"))
+		put("AcctGroupUser", "Owner") // condor_submit would write its own account's name
+		put("AccountingGroup", `strcat(AcctGroup,".",Owner)`)
 	}
 
 	require := command("require_gpus")

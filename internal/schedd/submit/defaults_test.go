@@ -70,7 +70,7 @@ func TestWhatAnHTCJobSaysWinsOverItsPoolsDefaults(t *testing.T) {
 		"a run time instead of a flavour":    {withPool("+MaxRuntime = 60", JobOptions{}, Defaults{Options: `+JobFlavour = "b"`}), "My.JobFlavour", nil},
 		"a default line for another matter":  {withPool("+MaxRuntime = 60", JobOptions{}, Defaults{Options: `+WantOS = "el9"`}), "My.WantOS", []string{`My.WantOS = "el9"`}},
 		"preferences instead of a rank":      {withPool("preferences = Mips", JobOptions{}, Defaults{Options: "rank = Memory"}), "rank", nil},
-		"a default group for an attribute":   {withPool("", JobOptions{AccountingGroup: "own"}, Defaults{Options: `+AccountingGroup = "theirs"`}), "My.AccountingGroup", nil},
+		"a default group for an attribute":   {withPool("", JobOptions{AccountingGroup: "own"}, Defaults{Options: `+AccountingGroup = "theirs"`}), "My.AccountingGroup", []string{`My.AccountingGroup = strcat(AcctGroup, ".", Owner)`}},
 		"a priority":                         {withPool("", JobOptions{Priority: &five}, Defaults{Options: "priority = 1"}), "priority", []string{"priority = 5"}},
 		"a priority that a line says, too":   {withPool("priority = 5", JobOptions{Priority: &five}, Defaults{}), "priority", []string{"priority = 5"}},
 		"a default priority":                 {withPool("", JobOptions{}, Defaults{Options: "priority = 1"}), "priority", []string{"priority = 1"}},

@@ -96,6 +96,9 @@ func (d Description) Render() (Sandbox, error) {
 	if err := d.checkCheckpoint(codes, options); err != nil {
 		return Sandbox{}, err
 	}
+	if d.Parallelism == 0 {
+		options = chargedToOwner(options)
+	}
 	inputs := d.inputs()
 	submit := d.submit(options, inputs)
 	if err := checkWritten(submit); err != nil {
