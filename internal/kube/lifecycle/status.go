@@ -118,7 +118,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		// It says what the user can do.
 		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	}
-	far := status.Message // how far it was is still said
+	far := Far(status.Reason, status.Message)
 	if !kept {
 		_, far = phaseNews(s, status.Phase)
 	}

@@ -22,6 +22,14 @@ func Summary(phase v1alpha1.Phase, conditions []metav1.Condition, far string) (r
 	return "", Shorten(far, MaxNote)
 }
 
+// Far returns how far something was, as a status says that is kept; not the reason why it did not get on then.
+func Far(reason, message string) string {
+	if reason != "" {
+		return ""
+	}
+	return message
+}
+
 // mattersMost returns the condition whose reason matters most in a list, nil if none does.
 func mattersMost(phase v1alpha1.Phase, conditions []metav1.Condition) *metav1.Condition {
 	of := func(kind string, as ...metav1.ConditionStatus) *metav1.Condition {

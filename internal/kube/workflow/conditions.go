@@ -48,15 +48,28 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 			"the table of itemsFrom, and the credentials, have been read",
 		)
 	}
-	if blockedBy(v1alpha1.ConditionCredentials) || blockedBy(v1alpha1.ConditionInputsReady) {
+	if blockedBy(v1alpha1.ConditionInputsReady) {
 		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
 	}
-	if dag := s.newest(); !blockedBy(v1alpha1.ConditionCredentials) {
+	s.dependencies(set, status, v)
+}
+
+// dependencies sets the conditions about what a workflow needs while it is active, or to be deleted: its account and
+// its schedd.
+func (s Situation) dependencies(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
+	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
+	deleted := s.Workflow.DeletionTimestamp != nil
+	if blockedBy(v1alpha1.ConditionCredentials) {
+		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+	} else {
+		dag := s.newest()
 		sent := dag != nil && dag.Run.State == ledger.Submitted
 		lifecycle.CredentialsCondition(set, status.Conditions, v.account, status.Phase.Terminal(), sent)
 	}
 	switch {
-	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions,
+	case deleted && blockedBy(v1alpha1.ConditionBackendReachable): // it says what the user can do
+		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+	case status.Phase.Terminal() && !deleted && meta.FindStatusCondition(status.Conditions,
 		v1alpha1.ConditionBackendReachable) != nil:
 		// What has ended no longer depends on the schedd.
 	case v.backend.Asked && v.backend.Down:

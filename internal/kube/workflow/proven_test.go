@@ -3,6 +3,7 @@ package workflow
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,4 +84,27 @@ func TestAWorkflowThatHadAWrongPasswordAndWaitsForSomethingElseSaysSo(t *testing
 	reason, _ := w.says("waits", v1alpha1.ConditionSubmitted)
 	require.Equal(t, "LimitReached", reason)
 	require.Equal(t, "LimitReached", w.flow("waits").Status.Reason)
+}
+
+func TestADeletedWorkflowSaysWhatItsDeletionWaitsFor(t *testing.T) {
+	w := newWorld(t)
+	account := newRefusal(w)
+	w.apply(newWorkflow("one"))
+	account.err = badPassword
+	w.delete("one")
+	w.later(reconciler.BetweenWrites)
+	require.Equal(t, "BadPassword", w.flow("one").Status.Reason)
+	require.Equal(t, v1alpha1.PhaseIdle, w.flow("one").Status.Phase)
+
+	account.err = nil
+	w.schedd.Down(&condor.Error{Kind: condor.Unreachable, Command: "condor_q", Stderr: "nobody answers"})
+	w.SecretChanged()
+	w.later(reconciler.BetweenWrites)
+	require.Equal(t, "Unreachable", w.flow("one").Status.Reason)
+	require.Contains(t, w.flow("one").Status.Message, "htc.cern.ch/abandon=true")
+
+	w.schedd.Down(nil)
+	w.later(time.Hour)
+	w.later(time.Minute)
+	require.Nil(t, w.flow("one"))
 }

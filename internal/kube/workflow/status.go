@@ -145,9 +145,6 @@ func add(sum *v1alpha1.NodeCounts, n v1alpha1.NodeCounts) {
 
 // newStatus returns the whole status of a workflow. It is pure; conditions keep the time of their last change.
 func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
-	if s.Workflow.DeletionTimestamp != nil {
-		return *s.Workflow.Status.DeepCopy() // a deletion removes the nodes, which is not a failure
-	}
 	status := v1alpha1.HTCWorkflowStatus{
 		Phase:              s.phase(),
 		ObservedGeneration: s.Workflow.Generation,
@@ -166,12 +163,20 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 			LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
 		})
 	}
+	if s.Workflow.DeletionTimestamp != nil { // it removes the nodes, which is not a failure
+		status = *s.Workflow.Status.DeepCopy()
+		s.dependencies(set, &status, v)
+		status.Reason, status.Message = lifecycle.Summary(
+			status.Phase, status.Conditions, lifecycle.Far(status.Reason, status.Message))
+		return status
+	}
 	if s.lost() { // what the status says is all that is known
 		status = *s.Workflow.Status.DeepCopy()
 		if v.blocker != nil {
 			kind := cmp.Or(v.blocker.Condition, v1alpha1.ConditionSubmitted)
 			set(kind, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-			status.Reason, status.Message = lifecycle.Summary(status.Phase, status.Conditions, status.Message)
+			status.Reason, status.Message = lifecycle.Summary(
+				status.Phase, status.Conditions, lifecycle.Far(status.Reason, status.Message))
 		}
 		return status
 	}
