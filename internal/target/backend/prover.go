@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -12,6 +14,8 @@ const (
 	betweenProofs = time.Minute
 	// afterProofs is the minimum time between two checks, however often Secrets change.
 	afterProofs = time.Second
+	// provedAtOnce is for silent KDCs: each account waits a quarter of a minute for its one.
+	provedAtOnce = 8
 )
 
 // Prover finds out whether accounts' credentials work. A run at the schedd needs its Secret again only when it ends or
@@ -92,22 +96,31 @@ func (p *Prover) Run(ctx context.Context) {
 // Prove requests a ticket or a token for each account. An unreadable Secret counts only if settled is set: at the start
 // it has not been read yet.
 func (p *Prover) Prove(ctx context.Context, settled bool) {
+	var mu sync.Mutex
 	found := map[Account]*CredentialError{}
+	var proving errgroup.Group
+	proving.SetLimit(provedAtOnce)
 	for a := range p.Accounts() {
-		_, err := p.Credentials.Identity(ctx, Target{Account: a})
-		e, is := errors.AsType[*CredentialError](err)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			found[a] = nil
-		case is && (settled || e.Reason != reasonSecretUnreadable):
-			found[a] = e
-		default:
-			if before := p.Of(a); before.Known {
-				found[a] = before.Err
+		proving.Go(func() error {
+			_, err := p.Credentials.Identity(ctx, Target{Account: a})
+			e, is := errors.AsType[*CredentialError](err)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				found[a] = nil
+			case is && (settled || e.Reason != reasonSecretUnreadable):
+				found[a] = e
+			default:
+				if before := p.Of(a); before.Known {
+					found[a] = before.Err
+				}
 			}
-		}
+			return ctx.Err()
+		})
+	}
+	if proving.Wait() != nil {
+		return
 	}
 	if turned := p.replace(found); len(turned) > 0 {
 		p.Turned(turned)
