@@ -40,7 +40,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		},
 		Store:    d.o.store(),
 		Nodes:    d.o.nodeStore(),
-		Dir:      filepath.Join(d.o.Data, "following"),
+		Dir:      d.o.followDir(),
 		KeepFree: d.o.KeepFree.Value(),
 		Places:   liveReaders,
 		Wait:     d.o.CommandTimeout,
@@ -61,6 +61,8 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 	parts.Go(func() error { return server.Serve(ctx, listener) })
 	return parts.Wait()
 }
+
+func (o *Options) followDir() string { return filepath.Join(o.Data, "following") }
 
 // listenOutput returns the listener for the apiserver; nil if output is not served.
 func (d *daemon) listenOutput() (net.Listener, error) {

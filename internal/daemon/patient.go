@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -27,13 +28,21 @@ func Examine(ctx context.Context, o Options, workflows bool, w io.Writer, format
 	return doctor.Print(ctx, patient, w, format)
 }
 
+// written are the directories in which htcd writes, beside the ledger's.
+func (o Options) written() []string {
+	return []string{
+		o.stagingDir(), o.store().Root, o.nodeStore().Root, o.uploadDir(), o.followDir(), o.shellDir(),
+		filepath.Dir(o.ownFile()),
+	}
+}
+
 // patient describes the installation that these options configure.
 func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p := doctor.Patient{
 		Volume: doctor.Volume{
 			Data:     o.Data,
 			Ledger:   o.LedgerFile(),
-			Further:  []string{o.stagingDir(), o.store().Root},
+			Further:  o.written(),
 			KeepFree: o.KeepFree.Value(),
 		},
 		Condor: schedd.New(o.condor()),

@@ -24,7 +24,7 @@ const shellsAtOnce = 32
 
 // shells lets users run commands in the containers of their jobs.
 func (d *daemon) shells(l *loop, book reconciler.Ledger, reader *follow.Reader) *follow.Shells {
-	all := filepath.Join(d.o.Data, "ssh")
+	all := d.o.shellDir()
 	if err := os.RemoveAll(all); err != nil {
 		d.log.Warn().Err(err).Msg("what earlier shells left cannot be removed")
 	}
@@ -53,6 +53,8 @@ func (d *daemon) shells(l *loop, book reconciler.Ledger, reader *follow.Reader) 
 		Closed: func(ctx context.Context, run ledger.Run) (string, error) { return d.closed(ctx, book, run) },
 	})
 }
+
+func (o *Options) shellDir() string { return filepath.Join(o.Data, "ssh") }
 
 // closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may
 // write. A script that replaces them at the right moment runs outside of its container, and so with whatever image it
