@@ -92,8 +92,9 @@ func newFactory(ad classad.Ad) condor.Job {
 			j.Made = integer(a.Value)
 		case strings.EqualFold(a.Name, "JobMaterializeNextProcId"):
 			f.Next = integer(a.Value)
+			f.Open = f.Open || f.Next > 0
 		case strings.EqualFold(a.Name, "JobMaterializeMaxIdle"):
-			f.Open = integer(a.Value) > 0
+			f.Open = f.Open || integer(a.Value) > 0
 		case strings.EqualFold(a.Name, "JobMaterializePauseReason"):
 			why = interned(a.Value)
 		case strings.EqualFold(a.Name, "JobFactoryPaused"):

@@ -35,12 +35,25 @@ func TestWhatAFactorysAdSays(t *testing.T) {
 			Owner:   "robot",
 			Made:    20,
 			QDate:   5,
-			Factory: &condor.Factory{Next: 3, Paused: "why"},
+			Factory: &condor.Factory{Next: 3, Open: true, Paused: "why"},
 		},
 		newFactory(ad),
 	)
 	for mode, paused := range map[int64]string{-1: "why", 0: "", 1: "why", 2: "", 3: "it was removed"} {
 		ad[len(ad)-1].Value = classad.IntValue(mode)
 		require.Equal(t, paused, newFactory(ad).Factory.Paused, mode)
+	}
+}
+
+func TestAFactoryIsOpenFromItsFirstJobOnAlsoWhenItMayMakeNoneForNow(t *testing.T) {
+	for name, try := range map[string]struct {
+		next, idle int64
+		open       bool
+	}{"handed over": {0, 0, false}, "about to make some": {0, 1, true}, "makes none for now": {1, 0, true}} {
+		ad := classad.Ad{
+			{Name: "JobMaterializeNextProcId", Value: classad.IntValue(try.next)},
+			{Name: "JobMaterializeMaxIdle", Value: classad.IntValue(try.idle)},
+		}
+		require.Equal(t, try.open, newFactory(ad).Factory.Open, name)
 	}
 }
