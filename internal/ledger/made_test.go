@@ -201,7 +201,7 @@ func TestAFactoryThatIsOnItsWayUsesAPoolForOneJob(t *testing.T) {
 	run := testRun("u1")
 	run.Factory, run.Procs, run.Pool, run.State = 50, 1000, "grid", Intent
 	other := testRun("u2")
-	other.Factory, other.Procs, other.Pool, other.Name = 50, 3, "grid", "other"
+	other.Factory, other.FactoryIdle, other.Procs, other.Pool, other.Name = 50, 20, 5, "grid", "other"
 	mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.InsertRun(run), tx.InsertRun(other)) })
 	mustRead(t, l, func(tx *Tx) error {
 		use, err := tx.PoolUse("grid")
@@ -209,13 +209,20 @@ func TestAFactoryThatIsOnItsWayUsesAPoolForOneJob(t *testing.T) {
 		require.Len(t, use, 1)
 		require.Equal(t, 1, use[0].Open())
 		all, err := tx.PoolFactories("grid")
-		require.Equal(t, []PoolFactory{{"u2", "physics", "", 0, 0, 3}}, all)
+		require.Equal(t, []PoolFactory{{"u2", "physics", "", 50, 20, 0, 0, 0, 0, 5}}, all)
 		return err
 	})
-	mustWrite(t, l, func(tx *Tx) error { return tx.AddMade(other, 3) })
+	mustWrite(t, l, func(tx *Tx) error {
+		require.NoError(t, tx.AddMade(other, 4))
+		for proc, status := range []int{jobIdle, jobRunning, jobHeld} {
+			p := Proc{UID: "u2", Attempt: 1, Proc: proc, Status: StatusOpen, JobStatus: status}
+			require.NoError(t, tx.UpdateProc(p))
+		}
+		return nil
+	})
 	mustRead(t, l, func(tx *Tx) error {
 		all, err := tx.PoolFactories("grid")
-		require.Equal(t, []PoolFactory{{"u2", "physics", "", 3, 3, 0}}, all)
+		require.Equal(t, []PoolFactory{{"u2", "physics", "", 50, 20, 4, 2, 1, 3, 1}}, all)
 		return err
 	})
 }

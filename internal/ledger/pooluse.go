@@ -111,8 +111,12 @@ type PoolFactory struct {
 	UID       string
 	Namespace string
 	Effective string // JSON of v1alpha1.Effective
+	Most      int    // jobs of it that may be in HTCondor at a time: Run.Factory
+	MostIdle  int    // Run.FactoryIdle
 	Open      int    // jobs of it that PoolUse counts
-	InUse     int    // those of them that PoolRequests counts
+	Idle      int    // those of them that wait for a slot, or that HTCondor has not shown yet
+	Held      int
+	InUse     int // those that PoolRequests counts
 	ToBeMade  int
 }
 
@@ -120,8 +124,12 @@ type PoolFactory struct {
 func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 	defer wrap(&err, "list the factories of pool %q", pool)
 	return list(tx, into(func(f *PoolFactory) []any {
-		return []any{&f.UID, &f.Namespace, &f.Effective, &f.Open, &f.InUse, &f.ToBeMade}
-	}), `SELECT r.uid, r.namespace, r.effective, coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
+		return []any{
+			&f.UID, &f.Namespace, &f.Effective, &f.Most, &f.MostIdle, &f.Open, &f.Idle, &f.Held, &f.InUse, &f.ToBeMade,
+		}
+	}), `SELECT r.uid, r.namespace, r.effective, r.factory, r.factoryIdle,
+			coalesce(sum(t.n * (t.status = 1 OR t.jobStatus = 0)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus IN (0, 1))), 0),
+			coalesce(sum(t.n * (t.status = 1 AND t.jobStatus = 5)), 0), coalesce(sum(t.n * (t.status = 1 AND t.jobStatus <> 5)), 0),
 			max(r.procs, r.jobs) - r.unmade - coalesce(sum(t.n), 0)
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id
 		WHERE r.`+ofHTCJobs+` AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' AND r.factory > 0 GROUP BY r.id`, pool)

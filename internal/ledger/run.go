@@ -59,9 +59,14 @@ type Run struct {
 	// how many jobs its factory keeps in HTCondor at a time, 0: there is no factory. An HTCJob's procs then get rows
 	// once they are made, a DAG's nodes have theirs from the beginning
 	Factory int
+	// how many of these may wait for a slot, as HTCondor was told; IdleNotKnown: it is told again
+	FactoryIdle int
 	// how many of the last procs its factory does not make: they have failed, and have no rows; see EndUnmade
 	Unmade int
 }
+
+// IdleNotKnown is a FactoryIdle: HTCondor is being told, or the ledger has lost what it was told.
+const IdleNotKnown = -1
 
 // All returns how many procs a run has, those that were carried over included.
 func (r Run) All() int { return max(r.Procs, r.Jobs) }

@@ -60,6 +60,7 @@ func (r *Run) columns() []column {
 		{"usage", &r.Usage, false},
 		{"earlier", &r.Earlier, false},
 		{"factory", &r.Factory, false},
+		{"factoryIdle", &r.FactoryIdle, false},
 		{"unmade", &r.Unmade, true},
 		{"unsent", &r.Unsent, false},
 	}
