@@ -47,11 +47,6 @@ type Requested struct {
 	Waiting int // by those that wait for a slot, as HTCondor has shown
 }
 
-// Without returns a demand less another.
-func (d Demand) Without(other Demand) Demand {
-	return Demand{Jobs: d.Jobs - other.Jobs, Cores: d.Cores - other.Cores, Memory: d.Memory - other.Memory}
-}
-
 func (r Requested) plus(n, waiting int) Requested { return Requested{r.InUse + n, r.Waiting + waiting} }
 
 // requests are the limits of what jobs may ask for together.
@@ -122,34 +117,6 @@ func (r Rules) RefuseRequest(d Demand) error {
 		}
 	}
 	return nil
-}
-
-// Share is how many jobs of a factory may be in HTCondor at a time, and how many of these may wait for a slot; 0: any
-// number.
-type Share struct{ Open, Idle int }
-
-// ShareOf returns what each of so many that share the limits may have beside what others have, and of them those of its
-// namespace, where a job asks for so much.
-func (r Rules) ShareOf(parties int, others, neighbours, each Demand) (s Share) {
-	lower := func(to *int, most int, is bool) {
-		if most = max(1, most/parties); is && (*to == 0 || most < *to) {
-			*to = most
-		}
-	}
-	most, is := bound(r.Limits.MaxOpen)
-	lower(&s.Open, most-others.Jobs, is)
-	most, is = bound(r.Limits.MaxOpenPerNamespace)
-	lower(&s.Open, most-neighbours.Jobs, is)
-	for _, l := range r.requests() {
-		if asked := l.asked(each); asked > 0 {
-			lower(&s.Open, (l.most-l.asked(others))/asked, true)
-		}
-	}
-	for _, limit := range []*int32{r.Limits.MaxIdle, r.mostIdle()} {
-		most, is := bound(limit)
-		lower(&s.Idle, most, is)
-	}
-	return s
 }
 
 // AtOnce returns how many jobs may be in use at a time of which each asks for so much, 0 for any number.

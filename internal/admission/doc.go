@@ -21,6 +21,11 @@
 // turn: until then nobody is let go beyond the share of the namespace. However many namespaces fill what is theirs, one
 // after the other, all together have at most maxOpen times 1 + 1/2 + 1/3 + ...
 //
+// A factory is let go with one job, and is then granted its share of the limits. All that it may have is in use, since
+// HTCondor makes its jobs without asking: nobody is let go into that room. It makes way for the first of the line as
+// far as that one needs it, which takes until jobs of it have ended. One that had to give all has its share again
+// before it makes way for the next.
+//
 // Adding up what is in use takes some 20 ms for 10,000 open runs in the ledger. It is done at most a tenth of the time
 // and otherwise once a second; in between the last sum is used, which can only be too high.
 package admission

@@ -49,6 +49,7 @@ func (g *gate) use(w Waiter, sign int) {
 // take replaces what is in use by what the ledger said. What begun lists may be missing there.
 func (g *gate) take(u Usage, until time.Time) {
 	u.Sent = slices.Concat(u.Sent, g.usage.Sent)
+	g.stillOwed(&u)
 	g.usage, g.until = u, until
 	for _, w := range g.going {
 		g.use(w, 1)
@@ -106,6 +107,7 @@ func (g *gate) pass(rules Rules, now time.Time) (may []Waiter) {
 		if rules.Refuse(w.Demand) == nil {
 			g.going[w.Key] = w
 			g.use(w, 1)
+			g.owe()
 		}
 	}
 }
@@ -217,8 +219,8 @@ func (g *gate) outdated(w Waiter, place int) bool {
 func (g *gate) load(rules Rules, now time.Time) Load {
 	u := g.usage
 	load := Load{
-		Open:       u.Open,
-		Idle:       u.Idle,
+		Open:       u.Open - u.Coming.Open,
+		Idle:       u.Idle - u.Coming.Idle,
 		Running:    u.Running,
 		Held:       u.Held,
 		HeldByPool: u.HeldByPool,
@@ -232,7 +234,7 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 		names[ns] = u.Namespaces[ns]
 	}
 	for ns, part := range names {
-		if n := (NamespaceLoad{ns, part.Open, len(g.line.waiting[ns])}); n.Open+n.Waiting > 0 {
+		if n := (NamespaceLoad{ns, part.Open - part.Coming.Open, len(g.line.waiting[ns])}); n.Open+n.Waiting > 0 {
 			load.Namespaces = append(load.Namespaces, n)
 		}
 	}

@@ -50,10 +50,12 @@ type Usage struct {
 	Open          int
 	Idle          int // those that nobody has seen running yet included
 	Running, Held int
-	HeldByPool    int // of those, what the state Suspended holds; known only where it matters
+	Coming        Share              // of Open and Idle, what factories may still make
+	Factories     map[string]Factory // by UID
+	HeldByPool    int                // of those, what the state Suspended holds; known only where it matters
 	Namespaces    map[string]Part
 	Owed          []string // namespaces before in the line, whose HTCJobs wait for others' idle jobs to start
-	Cores         int      // asked for by what is idle or runs
+	Cores         int      // asked for by what is idle or runs, or may be made
 	Memory        int      // MiB, likewise
 	Sending       int      // may reach the schedd at any moment
 	Sent          []Sent   // within the last minute, oldest first
@@ -62,13 +64,16 @@ type Usage struct {
 // Part is what one namespace has of a Usage.
 type Part struct {
 	Open, Idle, Held int
-	Waiting          int // for a slot, as HTCondor has shown
+	Waiting          int   // for a slot, as HTCondor has shown
+	Coming           Share // of Open and Idle
 	HeldByPool       int
 	Cores, Memory    Requested
 }
 
 // stuck is how many jobs may stay for good.
 func (p Part) stuck() int { return p.Waiting + p.Held }
+
+func (p Part) idle() int { return p.Idle }
 
 // share returns a namespace's fair part of a limit: the same for each that has open jobs, and for the one that asks.
 func (u Usage) share(most int, namespace string) (share int, others bool) {
@@ -92,9 +97,9 @@ func (u Usage) sharing(namespace string) int {
 	return n
 }
 
-// fits reports whether more of a namespace fits into a limit of what is in use: of what may stay for good, others have
-// no more than their share. ever is false if it would not fit even without all that runs.
-func (u Usage) fits(most int, namespace string, inUse, more int, stuck func(Part) int) (fits, ever bool) {
+// room returns how much more a limit leaves to a namespace of what is in use: of what may stay for good, others have no
+// more than their share. ever is what it would leave without all that runs.
+func (u Usage) room(most int, namespace string, inUse int, stuck func(Part) int) (now, ever int) {
 	n := u.sharing(namespace)
 	all, stays := n*inUse, 0 // in nths
 	for ns, part := range u.Namespaces {
@@ -105,7 +110,7 @@ func (u Usage) fits(most int, namespace string, inUse, more int, stuck func(Part
 		}
 		stays += counts
 	}
-	return all+n*more <= n*most, stays+n*more <= n*most
+	return most - (all+n-1)/n, most - (stays+n-1)/n
 }
 
 // Sent is one submission.
@@ -167,10 +172,11 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 			0,
 			false,
 			"maxOpenPerNamespace",
-			"%d of %d jobs of namespace %s open",
+			"%d of %d jobs of namespace %s open%s",
 			own.Open,
 			most,
 			namespace,
+			still(own.Coming.Open),
 		)
 	}
 	if most, is := bound(l.MaxHeld); is && u.Held-u.HeldByPool > most {
@@ -180,48 +186,54 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 		}
 	}
 	if most, is := bound(l.MaxOpen); is {
-		if fits, ever := u.fits(most, namespace, u.Open, jobs, Part.stuck); !fits {
-			a := limited("maxOpen", "%d of %d jobs open", u.Open, most)
-			a.Alone = !ever // so nobody waits for it
+		if now, ever := u.room(most, namespace, u.Open, Part.stuck); jobs > now {
+			a := limited("maxOpen", "%d of %d jobs open%s", u.Open, most, still(u.Coming.Open))
+			a.Alone = jobs > ever // so nobody waits for it
 			return a
 		}
 	}
 	for _, q := range r.requests() {
-		if fits, ever := u.fits(q.most, namespace, q.inUse(u), q.asked(d), q.waiting); !fits {
+		if now, ever := u.room(q.most, namespace, q.inUse(u), q.waiting); q.asked(d) > now {
 			a := limited(q.name, "%d of %d %s in use", q.inUse(u), q.most, q.unit)
-			a.Alone = !ever
+			a.Alone = q.asked(d) > ever
 			return a
 		}
 	}
 	// Those who have less idle than their share come first; one that was held back before may have more.
-	idle := func(most int, limit, format string, args ...any) Answer {
+	idle := func(most, all int, of func(Part) int, limit, format string, args ...any) Answer {
 		share, others := u.share(most, namespace)
-		fits, _ := u.fits(most, namespace, u.Idle, jobs, func(p Part) int { return p.Idle })
-		if fits && (len(u.Owed) == 0 || own.Idle+jobs <= share) {
+		now, _ := u.room(most, namespace, all, of)
+		if jobs <= now && (len(u.Owed) == 0 || of(own)+jobs <= share) {
 			return Answer{}
 		}
-		a := alone(own.Idle, max(1, share), others, limit, format, args...)
-		a.Owed = own.Idle+jobs <= most
+		a := alone(of(own), max(1, share), others, limit, format, args...)
+		a.Owed = of(own)+jobs <= most
 		return a
 	}
 	if most, is := bound(l.MaxIdle); is {
-		if a := idle(most, "maxIdle", "%d of %d jobs idle", u.Idle, most); a.Why != Sends {
+		a := idle(most, u.Idle, Part.idle, "maxIdle", "%d of %d jobs idle%s", u.Idle, most, still(u.Coming.Idle))
+		if a.Why != Sends {
 			return a
 		}
 	}
 	if p := l.IdlePercentOfRunning; p != nil {
+		// What factories may still make has limits of its own, and may be far more than the percentage.
+		all, there := u.Idle-u.Coming.Idle, func(p Part) int { return p.Idle - p.Coming.Idle }
 		most := idleAllowed(*p, u.Running)
-		if own.Idle == 0 {
+		if there(own) == 0 {
 			most = max(most, jobs) // nothing might ever run otherwise
 		}
-		if a := idle(
+		a := idle(
 			most,
+			all,
+			there,
 			"idlePercentOfRunning",
 			"%d of %d jobs idle with %d running",
-			u.Idle,
+			all,
 			most,
 			u.Running,
-		); a.Why != Sends {
+		)
+		if a.Why != Sends {
 			return a
 		}
 	}

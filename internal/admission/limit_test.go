@@ -287,29 +287,3 @@ func TestLimitsOfWhatJobsAskForCountWhatWaitsAndRuns(t *testing.T) {
 	require.Equal(t, 2, limits.AtOnce(Demand{Cores: 1, Memory: 100 << 10}))
 	require.Zero(t, grid().AtOnce(asks(1)))
 }
-
-func TestWhatIsLeftToAFactory(t *testing.T) {
-	r := grid(func(l *v1alpha1.PoolLimits) {
-		l.MaxQueue, l.MaxOpen, l.MaxIdle, l.Cores = new(int32(1000)), new(int32(100)), new(int32(10)), new(int32(60))
-	})
-	require.Equal(t, Share{60, 10}, r.ShareOf(1, Demand{}, Demand{}, Demand{Jobs: 1, Cores: 1}))
-	require.Equal(t, Share{15, 5}, r.ShareOf(2, Demand{}, Demand{}, Demand{Jobs: 1, Cores: 2}))
-	require.Equal(t, Share{1, 1}, r.ShareOf(200, Demand{}, Demand{}, Demand{Jobs: 1}), "so that each goes on")
-	require.Equal(t, Share{10, 10}, r.ShareOf(1, Demand{Jobs: 90}, Demand{}, Demand{Jobs: 1, Cores: 1}), "others are open")
-	all := Demand{Jobs: 60, Cores: 50, Memory: 100}
-	others := all.Without(Demand{Jobs: 50, Cores: 10})
-	require.Equal(t, Share{10, 5}, r.ShareOf(2, others, Demand{}, Demand{Jobs: 1, Cores: 1}), "others have 40 cores")
-	require.Equal(t, Share{1, 10}, r.ShareOf(1, Demand{Cores: 70}, Demand{}, Demand{Jobs: 1, Cores: 1}), "others have all")
-	require.Equal(t, Share{}, Rules{}.ShareOf(2, Demand{Jobs: 3}, Demand{}, Demand{Jobs: 1}))
-
-	r.Limits.MaxOpenPerNamespace = new(int32(50))
-	of := Demand{Jobs: 30}
-	require.Equal(t, Share{20, 10}, r.ShareOf(1, of, of, Demand{Jobs: 1, Cores: 1}), "they are of its namespace")
-
-	require.NoError(t, r.Refuse(Demand{Jobs: 1, Made: 1000}))
-	require.ErrorContains(
-		t,
-		r.Refuse(Demand{Jobs: 1, Made: 1001}),
-		"queue 1001 is more than the 1000 jobs that one HTCJob may have in pool grid (limits.maxQueue)",
-	)
-}

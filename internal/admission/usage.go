@@ -37,17 +37,43 @@ func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
 			u.Namespaces[ns] = part
 		}
 	}
-	if len(r.requests()) == 0 {
-		return u, nil
+	if len(r.requests()) > 0 {
+		if err := u.readRequests(tx, r.Pool); err != nil {
+			return u, err
+		}
 	}
-	requests, err := tx.PoolRequests(r.Pool)
+	if r.Shares() {
+		err = u.readFactories(tx, r.Pool)
+	}
+	return u, err
+}
+
+// readRequests adds what jobs ask for.
+func (u *Usage) readRequests(tx *ledger.Tx, by string) error {
+	requests, err := tx.PoolRequests(by)
 	for _, at := range requests {
-		each := DemandOf(1, pool.ReadEffective(r.Pool, at.Effective))
+		each := DemandOf(1, pool.ReadEffective(by, at.Effective))
 		part := u.Namespaces[at.Namespace]
 		part.Cores = part.Cores.plus(at.InUse*each.Cores, at.Waiting*each.Cores)
 		part.Memory = part.Memory.plus(at.InUse*each.Memory, at.Waiting*each.Memory)
 		u.Cores, u.Memory = u.Cores+at.InUse*each.Cores, u.Memory+at.InUse*each.Memory
 		u.Namespaces[at.Namespace] = part
 	}
-	return u, err
+	return err
+}
+
+// readFactories adds the factories, and what they may make.
+func (u *Usage) readFactories(tx *ledger.Tx, by string) error {
+	factories, err := tx.PoolFactories(by)
+	for _, at := range factories {
+		told := Share{at.Most, at.MostIdle}
+		if at.MostIdle == ledger.IdleNotKnown {
+			told.Idle = at.Most
+		}
+		u.put(at.UID, Factory{
+			Namespace: at.Namespace, Each: DemandOf(1, pool.ReadEffective(by, at.Effective)), Told: told,
+			Open: at.Open, Idle: at.Idle, Held: at.Held, InUse: at.InUse, ToMake: at.ToBeMade,
+		})
+	}
+	return err
 }

@@ -85,59 +85,24 @@ func (c *Controller) presumed(job *v1alpha1.HTCJob, n int) admission.Demand {
 	return admission.Demand{Jobs: n}
 }
 
-// share returns what a run's pool leaves to its factory: the same to each factory of the pool, and as much as that to
-// all HTCJobs that wait.
-func (c *Controller) share(tx *ledger.Tx, run ledger.Run) (lifecycle.AtOnce, error) {
-	rules := c.rules(run.Pool)
-	if rules.None() {
-		return lifecycle.AtOnce{}, nil
-	}
-	factories, err := tx.PoolFactories(run.Pool)
-	if err != nil {
-		return lifecycle.AtOnce{}, err
-	}
-	use, err := admission.ReadUsage(tx, rules)
-	if err != nil {
-		return lifecycle.AtOnce{}, err
-	}
-	parties, others := 1, admission.Demand{Jobs: use.Open, Cores: use.Cores, Memory: use.Memory}
-	neighbours := admission.Demand{Jobs: use.Namespaces[run.Namespace].Open}
-	for _, f := range factories {
-		has := admission.DemandOf(f.InUse, pool.ReadEffective(run.Pool, f.Effective))
-		has.Jobs = f.Open
-		others = others.Without(has)
-		if f.Namespace == run.Namespace {
-			neighbours = neighbours.Without(has)
-		}
-		if f.ToBeMade > 0 && f.UID != run.UID {
-			parties++
-		}
-	}
-	if c.admission.Awaited(run.Pool) {
-		parties++
-	}
-	return lifecycle.AtOnce(rules.ShareOf(parties, others, neighbours, demandOf(run, 1))), nil
-}
-
-// atMost gives a sandbox's factory what its pool leaves to it.
-func (c *Controller) atMost(
-	ctx context.Context,
+// beginsWithOne has the factory of a run begin with one job, which is what its pool was asked for, if the pool bounds
+// how many it may have: more are granted once it is there.
+func (c *Controller) beginsWithOne(
 	job *v1alpha1.HTCJob,
-	run ledger.Run,
+	run *ledger.Run,
 	sandbox submit.Sandbox,
-) (submit.Sandbox, error) {
+) submit.Sandbox {
 	if sandbox.Factory == 0 {
-		return sandbox, nil
+		return sandbox
 	}
 	run.Procs, run.Factory = sandbox.Procs, sandbox.Factory
-	s := lifecycle.Situation{Job: job, Run: &run}
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		s.Pool, err = c.share(tx, run)
-		return err
-	})
+	s := lifecycle.Situation{Job: job, Run: run}
+	if c.rules(run.Pool).Shares() {
+		s.Pool = &admission.Share{Open: 1, Idle: 1}
+	}
 	now := s.Parallelism()
-	c.Memory.Change(job.Namespace+"/"+job.Name, func(r *record) { r.Kind.idle = now.Idle })
-	return sandbox.AtMost(now.Open, now.Idle), err
+	run.Factory, run.FactoryIdle = now.Open, now.Idle
+	return sandbox.AtMost(now.Open, now.Idle)
 }
 
 // inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/recovery"
@@ -162,9 +163,20 @@ func (c *Controller) endUnmade(
 	return nil
 }
 
-// pace tells HTCondor what spec.parallelism, or what the pool leaves, has become.
+// pace tells HTCondor what spec.parallelism, or what the pool leaves, has become. The ledger never says less than the
+// factory may make: more is recorded before HTCondor is told, and less once it has shown what it had made by then. What
+// interrupts this leaves it not known what HTCondor was told, and it is told again.
 func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
-	run, now := *s.Run, s.Parallelism()
+	run := *s.Run
+	var now admission.Share
+	err := c.admission.Grant(ctx, run.Pool, run.UID, func(share *admission.Share) error {
+		s.Pool = share
+		now = s.Parallelism()
+		return c.told(ctx, run, admission.Share{Open: max(now.Open, run.Factory), Idle: ledger.IdleNotKnown})
+	})
+	if err != nil {
+		return err
+	}
 	set := schedd.SetParallelism{
 		Tag: condor.Tag{UID: run.UID, Attempt: run.Attempt}, Cluster: run.Cluster, Jobs: now.Open, Idle: now.Idle,
 	}
@@ -173,17 +185,24 @@ func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
 		_, failed := c.sender.Schedd.Change(ctx, id, set)
 		err = errors.Join(err, failed)
 	}
+	if err == nil && (now.Open < run.Factory || now.Idle < run.FactoryIdle || run.FactoryIdle == ledger.IdleNotKnown) {
+		_, err = c.checkRun(ctx, run.UID)
+	}
 	if err != nil {
 		return fmt.Errorf(
 			"tell HTCondor that %d jobs of attempt %d may be there at a time: %w", now.Open, run.Attempt, err)
 	}
-	c.Memory.Change(run.Namespace+"/"+run.Name, func(r *record) { r.Kind.idle = now.Idle })
+	return c.told(ctx, run, now)
+}
+
+// told records what HTCondor was told that a run's factory may have there.
+func (c *Controller) told(ctx context.Context, run ledger.Run, now admission.Share) error {
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		there, err := tx.Run(run.UID, run.Attempt)
 		if err != nil || there.Factory == 0 {
 			return err
 		}
-		there.Factory = now.Open
+		there.Factory, there.FactoryIdle = now.Open, now.Idle
 		return tx.UpdateRun(there)
 	})
 }

@@ -1,10 +1,8 @@
 package job
 
 import (
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
@@ -14,7 +12,6 @@ type record = reconciler.Record[remembered]
 // remembered is the part of it that only HTCJobs have.
 type remembered struct {
 	logs *lifecycle.LogsOutcome // of the last try to leave its Pod
-	idle int                    // its factory's jobs that may wait for a slot, as HTCondor was told; 0: not known
 	told int                    // ends of its factory's jobs since HTCondor was asked because of such
 }
 
@@ -26,14 +23,6 @@ func (c *Controller) tried(key string, outcome *lifecycle.LogsOutcome) (news boo
 		r.Kind.logs = outcome
 	})
 	return news
-}
-
-// idleTold returns how many jobs of a run's factory may wait for a slot, as far as is known.
-func (c *Controller) idleTold(job *v1alpha1.HTCJob, run ledger.Run) int {
-	if n := c.Memory.Of(job.Namespace + "/" + job.Name).Kind.idle; n > 0 {
-		return n
-	}
-	return min(run.Factory, submit.IdleAtOnce)
 }
 
 // toldMany counts the end of a factory's job and reports whether HTCondor is to be asked: until it has confirmed them,

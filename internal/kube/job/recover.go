@@ -107,7 +107,7 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 		return err
 	}
 	if f.Made && adopted.Factory == 0 { // the ledger was lost: the limit is told again
-		adopted.Factory = adopted.Procs
+		adopted.Factory, adopted.FactoryIdle = adopted.Procs, ledger.IdleNotKnown
 	}
 	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
 		return err
@@ -263,10 +263,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := c.Site.Tokens(job, p)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
-	if sandbox, err = c.atMost(ctx, job, fresh, sandbox); err != nil {
-		return err
-	}
-	fresh.Factory = sandbox.Factory
+	sandbox = c.beginsWithOne(job, &fresh, sandbox)
 	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
 	if fresh.Sent != "" {
 		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now

@@ -46,7 +46,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		run.Checked = status.LastChecked.Time
 	}
 	run.Stop, run.Message = lifecycle.EarlyStop(status)
-	run.Factory = int(status.Parallelism)
+	run.Factory, run.FactoryIdle = int(status.Parallelism), ledger.IdleNotKnown
 	run.Account, run.Usage = status.User, lifecycle.WriteUsage(status.Usage)
 	if status.StartedAt != nil {
 		run.Started = status.StartedAt.Time

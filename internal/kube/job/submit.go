@@ -81,12 +81,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		return c.recover(ctx, job, nil, attempt, some)
 	}
 	run = t.Of(run)
-	if sandbox, err = c.atMost(ctx, job, run, sandbox); err != nil {
-		return err
-	}
 	tokens, hash := c.Site.Tokens(job, p)
-	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory =
-		hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
+	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
+	sandbox = c.beginsWithOne(job, &run, sandbox)
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
 	}

@@ -158,12 +158,6 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
 			return err
 		}
-		if run.Factory > 0 && s.Counts.Waiting > 0 {
-			if s.Pool, err = c.share(tx, *run); err != nil {
-				return err
-			}
-			s.Idle = c.idleTold(job, *run)
-		}
 		if s.Counts.Failed > 0 {
 			filter := ledger.ProcFilter{
 				Status:  ledger.StatusFailed,
@@ -216,6 +210,9 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		nameURLs(&s)
 		return nameItems(tx, &s)
 	})
+	if err == nil && s.Run != nil && s.Run.Factory > 0 && s.Counts.Waiting > 0 {
+		s.Pool, err = c.admission.Share(ctx, s.Run.Pool, s.Run.UID)
+	}
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}

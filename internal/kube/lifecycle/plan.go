@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
@@ -27,8 +28,7 @@ type Situation struct {
 	Orphans  bool        // the ledger has runs of an older object of this name
 	Unwanted procset.Set // open procs that are to be removed: see Cancels
 
-	Pool AtOnce // what its pool leaves to a factory; 0: any number
-	Idle int    // how many of a factory's jobs may wait for a slot, as HTCondor was last told
+	Pool *admission.Share // what its pool leaves to a factory; nil: any number
 
 	// whether the ledger or the status knows the newest run only HTCondor can say: see Whose
 	Unasked   bool
@@ -133,12 +133,10 @@ func Plan(s Situation) Decision {
 	return Decision{Action: Rest, Again: Expiry(s)}
 }
 
-// AtOnce is how many jobs of a factory may be in HTCondor at a time, and how many of these may wait for a slot.
-type AtOnce struct{ Open, Idle int }
-
-// Parallelism returns what a factory's jobs may be now, by spec.parallelism, the quota, and the pool.
-func (s Situation) Parallelism() AtOnce {
-	now := AtOnce{s.Run.Procs, submit.IdleAtOnce}
+// Parallelism returns what a factory's jobs may be now, by spec.parallelism, the quota, and the pool. For HTCondor a
+// limit of 0 jobs is none: so that it makes no more of them, none may wait for a slot.
+func (s Situation) Parallelism() admission.Share {
+	now := admission.Share{Open: s.Run.Procs, Idle: submit.IdleAtOnce}
 	if n := s.Job.Spec.Parallelism; n != nil {
 		now.Open = int(*n)
 	}
@@ -147,23 +145,16 @@ func (s Situation) Parallelism() AtOnce {
 	if q := s.Quota; q != nil && q.Most > 0 && counted {
 		now.Open = min(now.Open, q.Most)
 	}
-	if s.Pool.Open > 0 {
-		now.Open = min(now.Open, s.Pool.Open)
+	if s.Pool != nil {
+		now = admission.Share{Open: min(now.Open, s.Pool.Open), Idle: min(now.Idle, s.Pool.Idle)}
 	}
-	if s.Pool.Idle > 0 {
-		now.Idle = s.Pool.Idle
-	}
-	now.Idle = min(now.Idle, now.Open, submit.IdleAtOnce)
-	return now
+	return admission.Share{Open: max(now.Open, 1), Idle: min(now.Idle, now.Open)}
 }
 
 // Paces reports whether what a factory's jobs may be has changed since HTCondor was told.
 func (s Situation) Paces() bool {
-	if s.Run.Factory == 0 || s.Counts.Waiting == 0 {
-		return false
-	}
-	now := s.Parallelism()
-	return now.Open != s.Run.Factory || now.Idle != s.Idle
+	return s.Run.Factory > 0 && s.Counts.Waiting > 0 &&
+		s.Parallelism() != admission.Share{Open: s.Run.Factory, Idle: s.Run.FactoryIdle}
 }
 
 // restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being

@@ -143,6 +143,9 @@ func (s *Schedd) setParallelism(ctx context.Context, c schedd.SetParallelism) er
 	for _, f := range s.factories {
 		if f.ad.Cluster == c.Cluster {
 			f.most = c.Jobs
+			if c.Idle == 0 {
+				f.most = 0
+			}
 		}
 	}
 	s.make()
