@@ -2,6 +2,7 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -132,4 +133,24 @@ func TestAFactoryThatCouldNotBeToldIsToldAgain(t *testing.T) {
 	w.later(time.Minute)
 	run = w.run("one")
 	require.Equal(t, []int{3, 3}, []int{run.Factory, run.FactoryIdle})
+}
+
+func TestTheFactoryOfASuspendedPoolIsHeldByThePool(t *testing.T) {
+	w := shares(t, v1alpha1.PoolLimits{MaxOpen: new(int32(6))})
+	for proc := range 6 {
+		w.schedd.Run(2, proc)
+	}
+	hold := schedd.HoldIdle{Where: condor.ClusterConstraint(2), Reason: schedd.PoolHold + "grid is suspended"}
+	require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, hold)))
+	w.crosscheck()
+	said := condition(w.job("one"), v1alpha1.ConditionHeld)
+	require.Equal(t, "PoolSuspended", said.Reason)
+	require.Equal(
+		t,
+		fmt.Sprintf(
+			"HTCondor makes none of the %d jobs that wait: HTCPool grid is suspended; it goes on once that is Online or Draining again",
+			1000-6,
+		),
+		said.Message,
+	)
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/matching"
@@ -365,9 +367,16 @@ func HeldMessage(many, name string, one ledger.Proc, kind string) string {
 	return message
 }
 
-// PausedMessage says how many wait for a factory that makes none of them, why, and what to do.
-func PausedMessage(many string, run ledger.Run) string {
-	return fmt.Sprintf(
+// Paused says how many wait for a factory that makes none of them, why, and what to do.
+func Paused(many string, run ledger.Run) (reason, message string) {
+	if strings.HasPrefix(run.Paused(), schedd.PoolHold) {
+		return crosscheck.ReasonPoolSuspended, fmt.Sprintf(
+			"HTCondor makes none of the %s: HTCPool %s is suspended; it goes on once that is Online or Draining again",
+			many,
+			run.Pool,
+		)
+	}
+	return ledger.FactoryPaused, fmt.Sprintf(
 		"HTCondor makes none of the %s: %s. Who has a login at the schedd can condor_release that cluster once the cause is mended",
 		many,
 		run.Paused(),
@@ -382,12 +391,8 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held",
 			HeldMessage(Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), *s.Held, "HTCJob"))
 	case s.Run != nil && s.Run.Paused() != "" && s.Counts.Waiting > 0:
-		set(
-			v1alpha1.ConditionHeld,
-			metav1.ConditionTrue,
-			ledger.FactoryPaused,
-			PausedMessage(Agree(s.Counts.Waiting, "job", "that waits", "that wait"), *s.Run),
-		)
+		reason, message := Paused(Agree(s.Counts.Waiting, "job", "that waits", "that wait"), *s.Run)
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}

@@ -238,8 +238,8 @@ func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowS
 		reason, message := s.news(v1alpha1.PhaseHeld)
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
 	case dag != nil && dag.Run.Paused() != "" && dag.waiting() > 0:
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, ledger.FactoryPaused,
-			lifecycle.PausedMessage(lifecycle.Agree(dag.waiting(), "node", "that waits", "that wait"), dag.Run))
+		reason, message := lifecycle.Paused(lifecycle.Agree(dag.waiting(), "node", "that waits", "that wait"), dag.Run)
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no node is held")
 	}

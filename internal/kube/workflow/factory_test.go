@@ -226,6 +226,8 @@ func TestWhyAFactoryMakesNoMoreNodesIsSaid(t *testing.T) {
 	require.Equal(t, "FactoryPaused", c.Reason)
 	require.Contains(t, c.Message, "HTCondor makes none of the 2 nodes that wait: somebody wants that (cluster 7). ")
 	require.Equal(t, "FactoryPaused", w.flow("flow").Status.Reason)
+	put(7, scheddtest.Robot, 1, schedd.PoolHold+"grid is suspended")
+	require.Equal(t, "PoolSuspended", held().Reason)
 	put(7, scheddtest.Robot, 1, "")
 	require.Equal(t, "NotHeld", held().Reason)
 }
