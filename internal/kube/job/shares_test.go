@@ -67,6 +67,31 @@ func TestWhatAFactoryMayStillMakeLeavesNoRoom(t *testing.T) {
 	require.Equal(t, 6, w.open())
 }
 
+func TestAFactoryThatIsToldToHaveLessHasWhatItMadeBefore(t *testing.T) {
+	w := shares(t, v1alpha1.PoolLimits{MaxOpen: new(int32(6))})
+	change := func(c schedd.Change) {
+		require.NoError(t, scheddtest.Err(w.schedd.Change(t.Context(), schedd.Identity{}, c)))
+	}
+	of := condor.ClusterConstraint(2)
+	change(schedd.HoldIdle{Where: of, Reason: "slow"})
+	for proc := range 4 {
+		w.schedd.Complete(2, proc, 0)
+	}
+	w.crosscheck()
+	require.Equal(t, 2, w.open())
+	w.apply(htcjob("two", inGrid, queueOf(2)))
+	change(schedd.ReleaseHeld{Where: of})
+	made := schedd.Query{Where: of, Factories: true}
+	require.NoError(t, w.schedd.Query(t.Context(), schedd.Identity{}, made, func(condor.Job) error { return nil }))
+	require.Equal(t, 6, w.open(), "which htcd does not know yet")
+	w.Changed.Add("default/one")
+	w.settle()
+	w.later(10 * time.Second)
+	require.Equal(t, 3, w.run("one").Factory)
+	require.Equal(t, 6, w.open())
+	require.Empty(t, w.job("two").Status.JobID)
+}
+
 func TestAFactoryMakesWayForOneThatIsAsLargeAsThePool(t *testing.T) {
 	for name, limits := range map[string]v1alpha1.PoolLimits{
 		"maxOpen": {MaxOpen: new(int32(6))}, "maxOpenPerNamespace": {MaxOpenPerNamespace: new(int32(6))}, "cores": {Cores: new(int32(6))},
