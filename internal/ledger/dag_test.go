@@ -201,7 +201,7 @@ func TestAFileWithoutNodesGetsThem(t *testing.T) {
 		`DROP TRIGGER runs_deleted; DROP VIEW attempts; DROP TABLE tolerated; DROP TABLE sequenceTallies; DROP TABLE sequences; DROP TABLE nodeTallies; DROP TABLE nodes; DROP TABLE steps;
 		DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind;
 		ALTER TABLE runs DROP COLUMN account; ALTER TABLE runs DROP COLUMN started; ALTER TABLE runs DROP COLUMN finished;
-		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE runs DROP COLUMN factory; ALTER TABLE runs DROP COLUMN factoryIdle; ALTER TABLE runs DROP COLUMN unmade; ALTER TABLE runs DROP COLUMN unsent; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; PRAGMA user_version = 16`,
+		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; DROP INDEX runs_factories; ALTER TABLE runs DROP COLUMN factory; ALTER TABLE runs DROP COLUMN factoryIdle; ALTER TABLE runs DROP COLUMN unmade; ALTER TABLE runs DROP COLUMN unsent; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; PRAGMA user_version = 16`,
 	)
 	require.NoError(t, err)
 	l, err = Open(context.Background(), path)

@@ -221,7 +221,7 @@ func TestWhichRunsOfAnEarlierVersionWereRestored(t *testing.T) {
 		t,
 		path,
 	).Exec(
-		`DROP TRIGGER runs_deleted; DROP VIEW attempts; ALTER TABLE runs DROP COLUMN restored; ALTER TABLE runs DROP COLUMN inputsDigest; ALTER TABLE runs DROP COLUMN secretInputs; ALTER TABLE runs DROP COLUMN itemsDigest; DROP INDEX runs_pool; ALTER TABLE runs DROP COLUMN pool; ALTER TABLE runs DROP COLUMN poolSpec; ALTER TABLE runs DROP COLUMN effective; DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind; DROP INDEX nodes_unfetched; ALTER TABLE nodes DROP COLUMN fetched; ALTER TABLE nodes DROP COLUMN usage;
+		`DROP TRIGGER runs_deleted; DROP INDEX runs_factories; DROP VIEW attempts; ALTER TABLE runs DROP COLUMN restored; ALTER TABLE runs DROP COLUMN inputsDigest; ALTER TABLE runs DROP COLUMN secretInputs; ALTER TABLE runs DROP COLUMN itemsDigest; DROP INDEX runs_pool; ALTER TABLE runs DROP COLUMN pool; ALTER TABLE runs DROP COLUMN poolSpec; ALTER TABLE runs DROP COLUMN effective; DROP INDEX runs_kind; ALTER TABLE runs DROP COLUMN kind; DROP INDEX nodes_unfetched; ALTER TABLE nodes DROP COLUMN fetched; ALTER TABLE nodes DROP COLUMN usage;
 		ALTER TABLE runs DROP COLUMN account; ALTER TABLE runs DROP COLUMN started; ALTER TABLE runs DROP COLUMN finished;
 		ALTER TABLE runs DROP COLUMN sent; ALTER TABLE runs DROP COLUMN jobs; ALTER TABLE runs DROP COLUMN keptFailed; ALTER TABLE runs DROP COLUMN usage; ALTER TABLE runs DROP COLUMN earlier; ALTER TABLE htcjobs DROP COLUMN usage; DROP TABLE rules; ALTER TABLE nodes DROP COLUMN name; ALTER TABLE steps DROP COLUMN effective; ALTER TABLE runs DROP COLUMN factory; ALTER TABLE runs DROP COLUMN factoryIdle; ALTER TABLE runs DROP COLUMN unmade; ALTER TABLE runs DROP COLUMN unsent; PRAGMA user_version = 8`,
 	)

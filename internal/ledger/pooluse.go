@@ -120,7 +120,7 @@ type PoolFactory struct {
 	ToBeMade  int
 }
 
-// PoolFactories lists those of a pool that are open.
+// PoolFactories lists those of a pool that are open. It finds them by the index runs_factories.
 func (tx *Tx) PoolFactories(pool string) (all []PoolFactory, err error) {
 	defer wrap(&err, "list the factories of pool %q", pool)
 	return list(tx, into(func(f *PoolFactory) []any {
