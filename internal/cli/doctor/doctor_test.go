@@ -457,3 +457,33 @@ func TestPoolsThatAreWrongAreNamed(t *testing.T) {
 		"HTCPool bad cannot be used until its administrator mends it: defaults: htcopts, line 1",
 	)
 }
+
+func TestAPoolsScheddsAreAskedAsAnAccountThatMayNotBeTheirs(t *testing.T) {
+	refusal := &condor.Error{Kind: condor.NotAuthorised, Command: "condor_ping", Stderr: "denied"}
+	silence := &condor.Error{Kind: condor.Unreachable, Command: "condor_ping", Stderr: "nobody answers"}
+	own := &v1alpha1.PoolAccount{SecretName: "grid"}
+	for name, c := range map[string]struct {
+		account *v1alpha1.PoolAccount
+		answers map[string]error
+		want    string // what is said, and what is to be done
+	}{
+		"they answer":                          {nil, nil, ""},
+		"the common account is refused":        {nil, map[string]error{"a": refusal}, "schedd a: condor_ping: denied; " + notLetIn},
+		"where others send that is an answer":  {own, map[string]error{"a": refusal}, ""},
+		"one is silent, and the other refuses": {own, map[string]error{"a": refusal, "b": silence}, "schedd b: condor_ping: nobody answers; make sure"},
+		"both are named":                       {nil, map[string]error{"a": silence, "b": silence}, "schedd a: condor_ping: nobody answers; schedd b: condor_ping: nobody answers; make sure"},
+	} {
+		p := v1alpha1.HTCPool{Spec: v1alpha1.HTCPoolSpec{Schedds: []v1alpha1.ScheddName{"a", "b"}, Account: c.account}}
+		got := ""
+		if err := away(p, func(schedd string) error { return c.answers[schedd] }); err != nil {
+			trouble, is := errors.AsType[*Trouble](scheddTrouble("", err))
+			require.True(t, is, name)
+			got = trouble.What + "; " + trouble.Do
+		}
+		if c.want == "" {
+			require.Empty(t, got, name)
+		} else {
+			require.Contains(t, got, c.want, name)
+		}
+	}
+}

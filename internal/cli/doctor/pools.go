@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -37,22 +38,37 @@ func pools(client rest.Interface, htcondor *schedd.Client, rules pool.Rules, id 
 			return "", trouble
 		}
 		for _, p := range list.Items {
-			var away []string
-			for _, name := range (pool.Pool{Name: p.Name, Spec: p.Spec}).Schedds() {
-				if _, err := htcondor.Ping(
-					ctx,
-					id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name}),
-					schedd.Reading,
-				); err != nil {
-					away = append(away, fmt.Sprintf("schedd %s: %v", name, err))
-				}
-			}
-			if len(away) > 0 {
-				return "", scheddTrouble("HTCPool "+p.Name+": ", fmt.Errorf("%s", strings.Join(away, "; ")))
+			err := away(p, func(name string) error {
+				at := id.At(schedd.Endpoint{Collector: p.Spec.Collector, Schedd: name})
+				_, err := htcondor.Ping(ctx, at, schedd.Reading)
+				return err
+			})
+			if err != nil {
+				return "", scheddTrouble("HTCPool "+p.Name+": ", err)
 			}
 		}
 		return fmt.Sprintf("%d HTCPools, whose schedds answer", len(list.Items)), nil
 	}}
+}
+
+// away says which of a pool's schedds cannot be used. They are asked as the common account: where the namespaces' own
+// ones send, a refusal is an answer.
+func away(p v1alpha1.HTCPool, ping func(schedd string) error) (all error) {
+	account := p.Spec.Account
+	others := account != nil && (account.SecretName != "" || account.From == v1alpha1.AccountFromNamespace)
+	for _, name := range (pool.Pool{Name: p.Name, Spec: p.Spec}).Schedds() {
+		err := ping(name)
+		kind := condor.KindOf(err)
+		switch refused := kind == condor.NotAuthorised || kind == condor.Credentials; {
+		case err == nil, others && refused:
+			continue
+		case all == nil:
+			all = fmt.Errorf("schedd %s: %w", name, err)
+		default:
+			all = fmt.Errorf("%w; schedd %s: %w", all, name, err)
+		}
+	}
+	return all
 }
 
 // wrongPools finds what can be seen without asking HTCondor; nil: nothing.
