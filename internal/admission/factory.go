@@ -13,19 +13,19 @@ import (
 // none may wait, none is made.
 type Share struct{ Open, Idle int }
 
-// still says how many of so many open or idle jobs are not there yet.
-func still(n int) string {
+// reserved says how many of so many open or idle jobs factories have not made yet.
+func reserved(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d of which factories may still make", n)
+	return fmt.Sprintf(", %d of them reserved for factories", n)
 }
 
 // Factory makes the jobs of an HTCJob as others end.
 type Factory struct {
 	Namespace        string
 	Each             Demand // what one job asks for
-	Told             Share  // what HTCondor was told
+	Granted          Share  // what HTCondor was told
 	Open, Idle, Held int    // jobs that are there
 	InUse            int    // those that run or wait for a slot
 	ToMake           int
@@ -35,15 +35,15 @@ type Factory struct {
 // may returns how many jobs of a factory there may be before anybody is asked again: within what HTCondor was told it
 // makes them at any moment, and what is more than that it does not take back.
 func (f Factory) may() Share {
-	told := f.Told
+	granted := f.Granted
 	if f.Owed {
-		told = Share{1, 1}
+		granted = Share{1, 1}
 	}
-	if told.Idle == 0 {
+	if granted.Idle == 0 {
 		return Share{f.Open, f.Idle}
 	}
-	open := max(f.Open, min(told.Open, f.Open+f.ToMake))
-	return Share{open, max(f.Idle, min(told.Idle, f.Idle+f.ToMake, open-f.Held))}
+	open := max(f.Open, min(granted.Open, f.Open+f.ToMake))
+	return Share{open, max(f.Idle, min(granted.Idle, f.Idle+f.ToMake, open-f.Held))}
 }
 
 // mayUse is how many of those may ask for cores and memory.
@@ -89,22 +89,23 @@ func (r Rules) Shares() bool {
 func (r Rules) ShareOf(u Usage, uid string, first, own Demand) Share {
 	f := u.Factories[uid]
 	all := slices.Collect(maps.Values(u.Factories))
-	// part is how many jobs may be there of which each has so much, where so much is free and somebody waits for some.
+	// part returns how many jobs the factory may have under one limit. It divides what the factories among have, and
+	// what is free, by their number. waits is what the first of the line needs, each what one job needs.
 	part := func(among []Factory, free int, has func(Factory) int, waits, each int) int {
-		pie, parties := free, 0
+		total, sharers := free, 0
 		for _, g := range among {
-			pie += has(g)
+			total += has(g)
 			if g.ToMake > 0 {
-				parties++
+				sharers++
 			}
 		}
-		parties = max(parties, 1)
+		sharers = max(sharers, 1)
 		if waits > 0 {
-			parties++
+			sharers++
 		}
-		n := max(pie/parties, each)
+		n := max(total/sharers, each)
 		if waits > 0 && !f.Owed {
-			n = min(n, (pie-waits)/(parties-1))
+			n = min(n, (total-waits)/(sharers-1))
 		}
 		return max(0, min(n, has(f)+free)) / each
 	}
@@ -224,7 +225,7 @@ func (a Answer) room() bool {
 // grant counts what a factory is about to be told.
 func (g *gate) grant(uid string, s Share) {
 	if f, is := g.usage.Factories[uid]; is {
-		f.Told = Share{max(f.Told.Open, s.Open), max(f.Told.Idle, s.Idle)}
+		f.Granted = Share{max(f.Granted.Open, s.Open), max(f.Granted.Idle, s.Idle)}
 		f.Owed = f.Owed && (s.Open == 0 || s.Idle == 0)
 		g.usage.put(uid, f)
 	}

@@ -10,10 +10,10 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// made is a factory of namespace a that has so many jobs there, all of which run, and may have so many.
-func made(open, told int, change ...func(*Factory)) Factory {
+// made returns a factory of namespace a whose jobs, open of them, all run, and which may have granted.
+func made(open, granted int, change ...func(*Factory)) Factory {
 	f := Factory{
-		Namespace: "a", Each: Demand{Jobs: 1, Cores: 1}, Told: Share{told, told}, Open: open, InUse: open, ToMake: 1000,
+		Namespace: "a", Each: Demand{Jobs: 1, Cores: 1}, Granted: Share{granted, granted}, Open: open, InUse: open, ToMake: 1000,
 	}
 	for _, edit := range change {
 		edit(&f)
@@ -36,7 +36,7 @@ func with(others int, factories map[string]Factory) Usage {
 
 func TestAFactoryMayMakeWhatItWasToldAndHasNotMadeYet(t *testing.T) {
 	few := func(f *Factory) { f.ToMake = 1 }
-	idle := func(there, most int) func(*Factory) { return func(f *Factory) { f.Idle, f.Told.Idle = there, most } }
+	idle := func(there, most int) func(*Factory) { return func(f *Factory) { f.Idle, f.Granted.Idle = there, most } }
 	for name, try := range map[string]struct {
 		f        Factory
 		may      Share
@@ -65,8 +65,8 @@ func TestWhatAFactoryMayMakeIsInUse(t *testing.T) {
 		asks  Demand
 		in    string
 	}{
-		"5 of 6 jobs open, 2 of which factories may still make":                {"maxOpen", Demand{Jobs: 2, Cores: 1}, "b"},
-		"4 of 5 jobs of namespace a open, 2 of which factories may still make": {"maxOpenPerNamespace", Demand{Jobs: 2, Cores: 1}, "a"},
+		"5 of 6 jobs open, 2 of them reserved for factories":                {"maxOpen", Demand{Jobs: 2, Cores: 1}, "b"},
+		"4 of 5 jobs of namespace a open, 2 of them reserved for factories": {"maxOpenPerNamespace", Demand{Jobs: 2, Cores: 1}, "a"},
 		"5 of 6 cores in use": {"cores", Demand{Jobs: 1, Cores: 2}, "b"},
 	} {
 		a := limits.Decide(u, try.in, try.asks, noon)
@@ -75,7 +75,7 @@ func TestWhatAFactoryMayMakeIsInUse(t *testing.T) {
 	idle := grid(func(l *v1alpha1.PoolLimits) { l.MaxIdle = new(int32(4)) })
 	require.Equal(
 		t,
-		"4 of 4 jobs idle, 4 of which factories may still make, 4 of them of namespace a, whose share is 2 (limits.maxIdle)",
+		"4 of 4 jobs idle, 4 of them reserved for factories, 4 of them of namespace a, whose share is 2 (limits.maxIdle)",
 		idle.Decide(u, "a", Demand{Jobs: 1}, noon).Full,
 	)
 	percent := grid(func(l *v1alpha1.PoolLimits) { l.IdlePercentOfRunning = &v1alpha1.IdlePercent{Percent: 100} })
@@ -112,8 +112,8 @@ func TestWhatIsLeftToAFactory(t *testing.T) {
 		"less, where it may have none":          {grid(maxOpen(100)), with(100, map[string]Factory{"f": made(5, 5)}), nobody, nobody, 0, -1},
 		"of its namespace":                      {grid(perNamespace(10)), with(90, map[string]Factory{"f": made(1, 1), "g": made(4, 4, elsewhere)}), one, nobody, 10, -1},
 		"where a large one waits":               {grid(perNamespace(10)), with(90, map[string]Factory{"f": made(1, 1)}), nobody, Demand{Jobs: 8}, 2, -1},
-		"what it is owed, though one waits":     {grid(maxOpen(6)), with(5, map[string]Factory{"f": made(0, 1, func(f *Factory) { f.Owed, f.Told.Idle = true, 0 })}), Demand{Jobs: 6}, nobody, 1, -1},
-		"unless there is no room":               {grid(maxOpen(6)), with(6, map[string]Factory{"f": made(0, 1, func(f *Factory) { f.Owed, f.Told.Idle = true, 0 })}), Demand{Jobs: 6}, nobody, 0, -1},
+		"what it is owed, though one waits":     {grid(maxOpen(6)), with(5, map[string]Factory{"f": made(0, 1, func(f *Factory) { f.Owed, f.Granted.Idle = true, 0 })}), Demand{Jobs: 6}, nobody, 1, -1},
+		"unless there is no room":               {grid(maxOpen(6)), with(6, map[string]Factory{"f": made(0, 1, func(f *Factory) { f.Owed, f.Granted.Idle = true, 0 })}), Demand{Jobs: 6}, nobody, 0, -1},
 		"as much as idle jobs of others may be": {grid(maxOpen(100)), several(map[string]Part{"b": {Open: 100, Idle: 100}}), nobody, nobody, 50, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,10 +161,10 @@ func TestAFactoryMakesWayForTheFirstOfTheLineAndThenHasItsTurn(t *testing.T) {
 	require.Contains(t, s.asks(job("c-large", 6)), "this HTCJob of 6 jobs is next")
 	require.Equal(t, 0, s.share("f").Open)
 
-	all["f"] = made(2, 1, func(f *Factory) { f.Told.Idle = 0 })
+	all["f"] = made(2, 1, func(f *Factory) { f.Granted.Idle = 0 })
 	require.Empty(t, s.ends(), "two go on")
 	require.Equal(t, 0, s.share("f").Open)
-	all["f"] = made(0, 1, func(f *Factory) { f.Told.Idle = 0 })
+	all["f"] = made(0, 1, func(f *Factory) { f.Granted.Idle = 0 })
 	require.Equal(t, []string{"c-large"}, s.ends())
 	require.Empty(t, s.asks(job("c-large", 6)))
 	require.Contains(t, s.asks(job("d-large", 6)), "this HTCJob of 6 jobs is next")
@@ -194,7 +194,7 @@ func TestWhatAFactoryIsGrantedIsInUseBeforeAnybodyElseIsLetGo(t *testing.T) {
 	require.ErrorContains(
 		t,
 		s.Ask(t.Context(), "grid", job("c", 1)),
-		"6 of 6 jobs open, 3 of which factories may still make",
+		"6 of 6 jobs open, 3 of them reserved for factories",
 	)
 	s.rules["grid"] = grid(newPerMinute(1))
 	require.NoError(t, s.Grant(t.Context(), "grid", "f", func(share *Share) error {

@@ -50,7 +50,7 @@ type Usage struct {
 	Open          int
 	Idle          int // those that nobody has seen running yet included
 	Running, Held int
-	Coming        Share              // of Open and Idle, what factories may still make
+	Coming        Share              // of Open and Idle, what is reserved for factories
 	Factories     map[string]Factory // by UID
 	HeldByPool    int                // of those, what the state Suspended holds; known only where it matters
 	Namespaces    map[string]Part
@@ -176,7 +176,7 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 			own.Open,
 			most,
 			namespace,
-			still(own.Coming.Open),
+			reserved(own.Coming.Open),
 		)
 	}
 	if most, is := bound(l.MaxHeld); is && u.Held-u.HeldByPool > most {
@@ -187,7 +187,7 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 	}
 	if most, is := bound(l.MaxOpen); is {
 		if now, ever := u.room(most, namespace, u.Open, Part.stuck); jobs > now {
-			a := limited("maxOpen", "%d of %d jobs open%s", u.Open, most, still(u.Coming.Open))
+			a := limited("maxOpen", "%d of %d jobs open%s", u.Open, most, reserved(u.Coming.Open))
 			a.Alone = jobs > ever // so nobody waits for it
 			return a
 		}
@@ -211,13 +211,13 @@ func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer
 		return a
 	}
 	if most, is := bound(l.MaxIdle); is {
-		a := idle(most, u.Idle, Part.idle, "maxIdle", "%d of %d jobs idle%s", u.Idle, most, still(u.Coming.Idle))
+		a := idle(most, u.Idle, Part.idle, "maxIdle", "%d of %d jobs idle%s", u.Idle, most, reserved(u.Coming.Idle))
 		if a.Why != Sends {
 			return a
 		}
 	}
 	if p := l.IdlePercentOfRunning; p != nil {
-		// What factories may still make has limits of its own, and may be far more than the percentage.
+		// What is reserved for factories has limits of its own, and may be far more than the percentage.
 		all, there := u.Idle-u.Coming.Idle, func(p Part) int { return p.Idle - p.Coming.Idle }
 		most := idleAllowed(*p, u.Running)
 		if there(own) == 0 {

@@ -66,12 +66,12 @@ func (u *Usage) readRequests(tx *ledger.Tx, by string) error {
 func (u *Usage) readFactories(tx *ledger.Tx, by string) error {
 	factories, err := tx.PoolFactories(by)
 	for _, at := range factories {
-		told := Share{at.Most, at.MostIdle}
+		granted := Share{at.Most, at.MostIdle}
 		if at.MostIdle == ledger.IdleNotKnown {
-			told.Idle = at.Most
+			granted.Idle = at.Most
 		}
 		u.put(at.UID, Factory{
-			Namespace: at.Namespace, Each: DemandOf(1, pool.ReadEffective(by, at.Effective)), Told: told,
+			Namespace: at.Namespace, Each: DemandOf(1, pool.ReadEffective(by, at.Effective)), Granted: granted,
 			Open: at.Open, Idle: at.Idle, Held: at.Held, InUse: at.InUse, ToMake: at.ToBeMade,
 		})
 	}

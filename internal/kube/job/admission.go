@@ -85,9 +85,9 @@ func (c *Controller) presumed(job *v1alpha1.HTCJob, n int) admission.Demand {
 	return admission.Demand{Jobs: n}
 }
 
-// beginsWithOne has the factory of a run begin with one job, which is what its pool was asked for, if the pool bounds
-// how many it may have: more are granted once it is there.
-func (c *Controller) beginsWithOne(
+// firstShare sets what the factory of a run begins with: if its pool bounds how many jobs it may have, with one, which
+// is what the pool was asked for. More are granted once it is there.
+func (c *Controller) firstShare(
 	job *v1alpha1.HTCJob,
 	run *ledger.Run,
 	sandbox submit.Sandbox,

@@ -37,7 +37,7 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 				fmt.Sprintf(
 					"%s removed from HTCondor: %s",
 					lifecycle.Plural(named.Len(), "job"),
-					lifecycle.Shorten(named.String(), maxShown),
+					lifecycle.Shorten(named.String(), lifecycle.MaxListed),
 				),
 			)
 		}

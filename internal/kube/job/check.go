@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -115,7 +114,7 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		"",
 		"AdUnreadable",
 		fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
-			"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)),
+			"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), lifecycle.MaxListed)),
 	)
 	if !c.Memory.Block(key, reconciler.Reading, t) {
 		return
@@ -133,16 +132,12 @@ func (c checked) Repaired(run ledger.Run, repaired crosscheck.Alike) {
 	}
 	c.Observer.Repaired(repaired.Kind, len(repaired.Numbers))
 	first := repaired.First
-	c.Log.Info().
+	line := c.Log.Info().
 		Str("job", run.Namespace+"/"+run.Name).
 		Str("jobid", first.Is.JobID()). // of the first, as its evidence
 		Int("jobs", len(repaired.Numbers)).
-		Str("numbers", lifecycle.Shorten(procset.Of(repaired.Numbers).String(), maxShown)).
-		Int("was", int(first.Was.Status)).
-		Int("is", int(first.Is.Status)).
-		Str("kind", string(repaired.Kind)).
-		Str("evidence", first.Is.Message).
-		Msg("repaired")
+		Str("evidence", first.Is.Message)
+	reconciler.LogRepaired(line, repaired)
 }
 
 func (c checked) Used(run ledger.Run, coreSeconds int64) { c.Observer.Used(run.Namespace, coreSeconds) }

@@ -172,7 +172,7 @@ func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
 	err := c.admission.Grant(ctx, run.Pool, run.UID, func(share *admission.Share) error {
 		s.Pool = share
 		now = s.Parallelism()
-		return c.told(ctx, run, admission.Share{Open: max(now.Open, run.Factory), Idle: ledger.IdleNotKnown})
+		return c.recordShare(ctx, run, admission.Share{Open: max(now.Open, run.Factory), Idle: ledger.IdleNotKnown})
 	})
 	if err != nil {
 		return err
@@ -192,11 +192,11 @@ func (c *Controller) pace(ctx context.Context, s lifecycle.Situation) error {
 		return fmt.Errorf(
 			"tell HTCondor that %d jobs of attempt %d may be there at a time: %w", now.Open, run.Attempt, err)
 	}
-	return c.told(ctx, run, now)
+	return c.recordShare(ctx, run, now)
 }
 
-// told records what HTCondor was told that a run's factory may have there.
-func (c *Controller) told(ctx context.Context, run ledger.Run, now admission.Share) error {
+// recordShare records how many jobs of a run HTCondor was told that its factory may have.
+func (c *Controller) recordShare(ctx context.Context, run ledger.Run, now admission.Share) error {
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		there, err := tx.Run(run.UID, run.Attempt)
 		if err != nil || there.Factory == 0 {

@@ -58,7 +58,7 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 			After:  reconciler.FirstRetry,
 			Reason: lifecycle.ReasonOutputAwaited,
 			Message: fmt.Sprintf("%s still to be fetched or pushed of attempt %d; then the jobs %s run again",
-				lifecycle.IsOrAre(n, "output"), s.Run.Attempt, lifecycle.Shorten(numbers.String(), maxShown)),
+				lifecycle.IsOrAre(n, "output"), s.Run.Attempt, lifecycle.Shorten(numbers.String(), lifecycle.MaxListed)),
 		}
 	}
 	p := part{numbers: numbers, base: s.Run, failed: s.Run.All() - numbers.Len()}

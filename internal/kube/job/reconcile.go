@@ -196,8 +196,8 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	compare("schedd", was.Schedd, is.Schedd)
 	compare(
 		"jobid",
-		lifecycle.Shorten(strings.Join(was.JobID, ","), maxShown),
-		lifecycle.Shorten(strings.Join(is.JobID, ","), maxShown),
+		lifecycle.Shorten(strings.Join(was.JobID, ","), lifecycle.MaxListed),
+		lifecycle.Shorten(strings.Join(is.JobID, ","), lifecycle.MaxListed),
 	)
 	compare("startTime", timeWord(was.StartTime), timeWord(is.StartTime))
 	compare("completionTime", timeWord(was.CompletionTime), timeWord(is.CompletionTime))
@@ -207,9 +207,6 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	}
 	return strings.Join(before, " "), strings.Join(after, " ")
 }
-
-// maxShown limits the length of lists in a table.
-const maxShown = 200
 
 func timeWord(t *metav1.Time) string {
 	if t == nil {
@@ -223,5 +220,5 @@ func failureWords(failures []v1alpha1.Failure) string {
 	for _, f := range failures {
 		words = append(words, f.JobID+":"+f.Message)
 	}
-	return lifecycle.Shorten(strings.Join(words, ","), maxShown)
+	return lifecycle.Shorten(strings.Join(words, ","), lifecycle.MaxListed)
 }

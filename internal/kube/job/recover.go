@@ -263,7 +263,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := c.Site.Tokens(job, p)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
-	sandbox = c.beginsWithOne(job, &fresh, sandbox)
+	sandbox = c.firstShare(job, &fresh, sandbox)
 	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
 	if fresh.Sent != "" {
 		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now

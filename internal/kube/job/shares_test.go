@@ -57,7 +57,7 @@ func TestWhatAFactoryMayStillMakeLeavesNoRoom(t *testing.T) {
 	require.Contains(
 		t,
 		submitted(waits).Message,
-		"pool grid: 6 of 6 jobs open, 4 of which factories may still make (limits.maxOpen), this HTCJob of 2 jobs is next",
+		"pool grid: 6 of 6 jobs open, 4 of them reserved for factories (limits.maxOpen), this HTCJob of 2 jobs is next",
 	)
 	w.crosscheck()
 	w.later(time.Minute)

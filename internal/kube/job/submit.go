@@ -83,7 +83,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	run = t.Of(run)
 	tokens, hash := c.Site.Tokens(job, p)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
-	sandbox = c.beginsWithOne(job, &run, sandbox)
+	sandbox = c.firstShare(job, &run, sandbox)
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import "fmt"
 // MaxNote is the maximum length of an Event's text in bytes; the apiserver refuses 1,024 and more.
 const MaxNote = 1000
 
+// MaxListed is the maximum length of a list, of jobs or nodes, in a message, a table or the log, in bytes.
+const MaxListed = 200
+
 // Shorten cuts s to at most limit bytes at a character boundary and marks the cut with "…".
 func Shorten(s string, limit int) string {
 	if len(s) <= limit {

@@ -7,10 +7,8 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/crosscheck/nodes"
-	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -149,16 +147,6 @@ func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run,
 
 func (c followed) Repaired(run ledger.Run, repaired crosscheck.Alike) {
 	c.Options.Observer.Repaired(repaired.Kind, len(repaired.Numbers))
-	c.Log.Info().
-		Str("workflow", keyOf(run)).
-		Int("dag", run.Attempt).
-		Int("nodes", len(repaired.Numbers)).
-		Str("numbers", lifecycle.Shorten(procset.Of(repaired.Numbers).String(), maxShown)).
-		Int("was", int(repaired.First.Was.Status)).
-		Int("is", int(repaired.First.Is.Status)).
-		Str("kind", string(repaired.Kind)).
-		Msg("repaired")
+	line := c.Log.Info().Str("workflow", keyOf(run)).Int("dag", run.Attempt).Int("nodes", len(repaired.Numbers))
+	reconciler.LogRepaired(line, repaired)
 }
-
-// maxShown limits the length of a list of nodes in the log.
-const maxShown = 200
