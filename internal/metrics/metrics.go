@@ -307,7 +307,7 @@ func New(build Build) *Metrics {
 
 	m.work.credentials = m.lookedUp(
 		"job_credentials",
-		"HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)",
+		"HTCJobs with active jobs, and HTCWorkflows with active nodes, that have credentials, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)",
 		"state",
 	)
 	m.work.queues = m.lookedUp(
