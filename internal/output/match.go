@@ -2,20 +2,16 @@ package output
 
 import (
 	"context"
-	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
 )
 
-// errEnough ends a walk.
-var errEnough = errors.New("enough")
-
-// Matching lists the regular files of a job or node that a declared path stands for, as paths in its directory: what a
-// shell's pattern matches, with everything in directories. An empty path stands for all but HTCondor's and htcd's own.
-// dir is the directory below that of the attempt. It stops after that many.
-func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, most int) ([]string, error) {
+// Matching lists the regular files of a job or node that a declared path stands for, as Tree.Matching does. dir is the
+// directory below that of the attempt. It stops after that many.
+func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, most int) (files []string, err error) {
 	attempt, err := s.AttemptDir(a)
 	if err != nil {
 		return nil, err
@@ -23,21 +19,47 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 	if !filepath.IsLocal(dir) {
 		return nil, fs.ErrInvalid
 	}
-	var files []string
-	err = walk(ctx, filepath.Join(attempt, dir), func(file string, _ int64) error {
-		if pattern == "" && !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd") ||
-			pattern != "" && Matches(pattern, file) {
-			files = append(files, file)
-		}
-		if len(files) == most {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+	root, err := os.OpenRoot(filepath.Join(attempt, dir))
+	if err != nil {
+		return nil, err
 	}
+	defer root.Close()
+	err = Tree{root}.Matching(pattern, func(file string) error {
+		files = append(files, file)
+		if len(files) == most {
+			return fs.SkipAll
+		}
+		return ctx.Err()
+	})
 	return files, err
+}
+
+// Matching calls fn with each regular file that a declared path stands for: what a shell's pattern matches, with
+// everything in directories. An empty path stands for all but HTCondor's and htcd's own. fn may return fs.SkipAll.
+func (t Tree) Matching(pattern string, fn func(file string) error) error {
+	parts := strings.Split(pattern, "/")
+	return fs.WalkDir(t, ".", func(file string, entry fs.DirEntry, err error) error {
+		switch depth := 1 + strings.Count(file, "/"); {
+		case err != nil || file == ".":
+			return err
+		case entry.IsDir():
+			if leads := strings.Join(parts[:min(depth, len(parts))], "/"); !stands(leads, file) {
+				return fs.SkipDir
+			}
+			return nil
+		case !entry.Type().IsRegular() || !stands(pattern, file):
+			return nil
+		}
+		return fn(file)
+	})
+}
+
+// stands is Matches, also for an empty path.
+func stands(pattern, file string) bool {
+	if pattern == "" {
+		return !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd")
+	}
+	return Matches(pattern, file)
 }
 
 // Matches reports whether a declared path stands for a file, or for a directory in which it is. Like a shell's pattern,

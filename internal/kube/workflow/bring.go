@@ -113,29 +113,16 @@ func (p plannedDAG) copyFrom(run ledger.Run, pull graph.Pull, from []graph.Node,
 	return nil
 }
 
-// copyMatching copies what matches a pattern below a directory, with its path.
+// copyMatching copies what a path stands for below a directory, each file with its path.
 func copyMatching(from, pattern, to string) error {
 	root, err := os.OpenRoot(from) // nothing of a user leads out of it
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	names, err := fs.Glob(output.Tree{Root: root}, pattern)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		err := fs.WalkDir(output.Tree{Root: root}, name, func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() {
-				return err
-			}
-			return copyFile(root, file, filepath.Join(to, filepath.FromSlash(file)))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return output.Tree{Root: root}.Matching(pattern, func(file string) error {
+		return copyFile(root, file, filepath.Join(to, filepath.FromSlash(file)))
+	})
 }
 
 func copyFile(root *os.Root, name, to string) error {

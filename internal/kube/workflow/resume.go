@@ -274,7 +274,7 @@ func (f former) hasFor(p plannedDAG, n graph.Node) bool {
 	return true
 }
 
-// has reports whether something of the output of a node matches a pattern.
+// has reports whether a path stands for something of the output of a node.
 func (f former) has(node, pattern string) bool {
 	if f.dir == "" {
 		return false
@@ -284,8 +284,12 @@ func (f former) has(node, pattern string) bool {
 		return false
 	}
 	defer root.Close()
-	names, err := fs.Glob(output.Tree{Root: root}, pattern)
-	return err == nil && len(names) > 0
+	found := false
+	err = output.Tree{Root: root}.Matching(pattern, func(string) error {
+		found = true
+		return fs.SkipAll
+	})
+	return err == nil && found
 }
 
 // keepOutput links the output of nodes that do not run again into that of the new attempt. It may be repeated.

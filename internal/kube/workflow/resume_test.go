@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -117,6 +118,26 @@ func TestADirectoryWhoseNameIsNoUTF8IsBrought(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "out/d\xe9/f"), []byte("x"), 0o600))
 	require.NoError(t, copyMatching(from, "out/*", to))
 	require.FileExists(t, filepath.Join(to, "out/d\xe9/f"))
+}
+
+func TestAPathBringsWhatItBringsInAShell(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for _, name := range []string{"a1", "b1", ".b1", "_condor_stdout", "b2/c/f", "b2/.g"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(from, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(from, name), nil, 0o600))
+	}
+	require.NoError(t, copyMatching(from, "[!a]*", to))
+	var brought []string
+	require.NoError(t, fs.WalkDir(os.DirFS(to), ".", func(name string, entry fs.DirEntry, err error) error {
+		if !entry.IsDir() {
+			brought = append(brought, name)
+		}
+		return err
+	}))
+	require.Equal(t, []string{"b1", "b2/.g", "b2/c/f"}, brought)
+	f := former{dir: from}
+	require.True(t, f.has("b2", "[!a]"))
+	require.False(t, f.has("b2", "[!c]"))
 }
 
 func TestNothingIsBroughtForNodesThatDoNotRun(t *testing.T) {
