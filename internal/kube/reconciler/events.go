@@ -34,12 +34,12 @@ func (r *Reconciler[O, S, K]) Handler() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
+			gone, deleted := orphans.Deleted(object, v1alpha1.Finalizer)
+			if deleted { // before its sync, which forgets it if nothing is left
+				r.Orphans.Deletions.Note(keyOf(gone), string(gone.GetUID()))
+			}
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 				r.Changed.Add(key)
-			}
-			gone, deleted := orphans.Deleted(object, v1alpha1.Finalizer)
-			if deleted {
-				r.Orphans.Deletions.Note(keyOf(gone), string(gone.GetUID()))
 			}
 			if before, is := gone.(O); is {
 				r.o.Kind.Seen(before, none)
