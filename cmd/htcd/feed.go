@@ -52,9 +52,15 @@ SIGTERM and SIGINT stop it, and the exit code is 0.`,
 		if err := complete(f, environ); err != nil {
 			return wrong(err)
 		}
-		for flag, value := range map[string]string{"spool": o.spool, "tls-cert": o.cert, "tls-key": o.key, "client-ca": o.clientCA, "allow": strings.Join(o.allow, ",")} {
-			if value == "" {
-				return wrong(fmt.Errorf("--%s is required", flag))
+		for _, required := range []struct{ flag, value string }{
+			{"spool", o.spool},
+			{"tls-cert", o.cert},
+			{"tls-key", o.key},
+			{"client-ca", o.clientCA},
+			{"allow", strings.Join(o.allow, ",")},
+		} {
+			if required.value == "" {
+				return wrong(fmt.Errorf("--%s is required", required.flag))
 			}
 		}
 		log, err := logger.New(os.Stderr, o.level, o.format)
