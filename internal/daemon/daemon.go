@@ -211,6 +211,13 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		}
 		return nil
 	})
+	part("credentials", func() error {
+		if cache.WaitForCacheSync(
+			ctx.Done(), loop.pools.HasSynced, informer.HasSynced, loop.workflowInformer.HasSynced) {
+			loop.asked.Prover.Run(ctx)
+		}
+		return nil
+	})
 	if loop.kueue != nil {
 		part("kueue", func() error { loop.kueue.Run(ctx); return nil })
 	}

@@ -196,7 +196,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	}
 	l.asked.Mirrors = l.feeds.mirror
 	common := reconciler.Common{
-		Shared: l.asked, Site: site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
+		Shared: l.asked, Site: &site, Namespace: d.o.Namespace, Workers: d.o.Workers, Actors: d.o.Submitters,
 		Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares, Pools: l.pools, Ledger: book,
 		Credentials: l.credentials, Matching: l.matching, Now: time.Now, FullCrosscheck: d.o.FullCrosscheck,
 		SameLedger: d.sameLedger, Quota: l.quota(),

@@ -17,7 +17,9 @@ import (
 // kind tells the reconciler what is particular to HTCJobs.
 type kind struct{ *Controller }
 
-// Gone implements reconciler.Kind, as do the methods below.
+// AsJob implements reconciler.Owned, as do the methods below reconciler.Kind.
+func (kind) AsJob(job *v1alpha1.HTCJob) *v1alpha1.HTCJob { return job }
+
 func (k kind) Gone(key string) {
 	k.admission.Withdraw(key)
 	k.waiters.Forget(key)

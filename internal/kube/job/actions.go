@@ -35,7 +35,7 @@ func (c *Controller) backendOf(class reconciler.Class) func(context.Context, str
 		var endpoint schedd.Endpoint
 		job := c.Get(key)
 		if job != nil {
-			endpoint = c.nextEndpoint(job)
+			endpoint = c.NextEndpoint(job)
 		}
 		runs, err := c.Runs(ctx, key)
 		if err != nil || job != nil && class == reconciler.Submitting {

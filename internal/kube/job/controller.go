@@ -78,7 +78,6 @@ type Controller struct {
 
 	waiters   inputs.Waiters
 	stagings  inputs.Stagings
-	prover    *backend.Prover
 	freshness *jobcredentials.Watch
 	keeper    *backend.Keeper
 }
@@ -122,7 +121,6 @@ func New(o Options) (*Controller, error) {
 	o.OnTurned(c.endpointTurned)
 	o.OnPassed(c.RetryLimited)
 	c.pools = o.Chooses()
-	c.prover = o.Proves(c.dependedOn, c.accountsTurned)
 	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
 	c.keeper = &backend.Keeper{
 		Secrets: o.Secrets,
@@ -179,7 +177,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { fairqueue.Drain(work, c.secrets, c.secretsOne); return nil })
 	group.Go(func() error { fairqueue.Drain(work, c.turns, c.turn); return nil })
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
-	group.Go(func() error { c.prover.Run(ctx); return nil })
 	group.Go(func() error { c.checkers.Run(work); return nil })
 	group.Go(func() error { c.fetcher.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })

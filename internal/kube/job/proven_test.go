@@ -58,7 +58,7 @@ func TestARestartForgetsNoWrongPassword(t *testing.T) {
 	w.restart()
 	w.settle()
 	require.Equal(t, before, w.writes, "it was never True in between")
-	w.prover.Prove(t.Context(), true)
+	w.Prover.Prove(t.Context(), true)
 	w.settle()
 	require.Equal(t, before, w.writes)
 	require.Equal(t, "BadPassword", condition(w.job("runs"), v1alpha1.ConditionCredentials).Reason)
@@ -71,7 +71,7 @@ func TestASecretThatIsNotReadYetIsNoFaultAtOnce(t *testing.T) {
 	w.SecretChanged("htcd")
 	w.settle()
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("runs"), v1alpha1.ConditionCredentials).Status)
-	w.prover.Prove(t.Context(), true)
+	w.Prover.Prove(t.Context(), true)
 	w.settle()
 	require.Equal(t, "SecretUnreadable", condition(w.job("runs"), v1alpha1.ConditionCredentials).Reason)
 }
@@ -82,7 +82,7 @@ func TestEachHTCJobSaysWhatItsOwnAccountIsWorth(t *testing.T) {
 	w.apply(htcjob("usual"))
 	w.apply(htcjob("hers", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "hers"} }))
 	w.refused = map[string]error{"hers": badPasswordError}
-	w.prover.Prove(t.Context(), true)
+	w.Prover.Prove(t.Context(), true)
 	w.later(time.Minute)
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("usual"), v1alpha1.ConditionCredentials).Status)
 	require.Equal(t, "BadPassword", condition(w.job("hers"), v1alpha1.ConditionCredentials).Reason)

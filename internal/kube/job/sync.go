@@ -74,7 +74,7 @@ func (c current) Object() (*v1alpha1.HTCJob, v1alpha1.HTCJobStatus) { return c.s
 func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCJobStatus {
 	job := c.s.Job
 	v := lifecycle.View{
-		Decision: c.d, Secret: c.prover.Of(c.accountOf(job)), Fresh: c.freshness.Of(string(job.UID)),
+		Decision: c.d, Secret: c.Prover.Of(c.AccountOf(job)), Fresh: c.freshness.Of(string(job.UID)),
 		Logs:    lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.Memory.Of(c.key).Kind.logs},
 		Blocker: blockers.Of(reconciler.Acting), Unfetched: blockers.Of(reconciler.Fetching),
 		Unpushed: blockers.Of(reconciler.Pushing), Now: now,

@@ -31,11 +31,6 @@ func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
 	})
 }
 
-// accountOf returns the account whose credentials an HTCJob is sent with.
-func (c *Controller) accountOf(job *v1alpha1.HTCJob) backend.Account {
-	return c.pools.Presumed(job).Account(job)
-}
-
 // endpointOf returns the schedd that an HTCJob depends on at present: that of its run or of its next attempt.
 func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *reconciler.Blocker) schedd.Endpoint {
 	switch {
@@ -44,7 +39,7 @@ func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *
 	case b != nil && b.Condition == v1alpha1.ConditionBackendReachable:
 		return b.Endpoint
 	}
-	return c.nextEndpoint(s.Job)
+	return c.NextEndpoint(s.Job)
 }
 
 // endpointTurned continues with what may depend on an endpoint, fetches included.
@@ -53,9 +48,4 @@ func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 		c.retryFetches()
 	}
 	c.EndpointTurned(endpoint, answers)
-}
-
-// nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
-func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
-	return c.Next(job, c.pools.Presumed(job), c.Site.Policy)
 }

@@ -68,7 +68,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	w.store = informer.GetStore()
 	o := Options{
 		Common: reconciler.Common{
-			Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
+			Site:    &site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 			Staging: t.TempDir(), Workers: 1, Actors: 1, Ledger: book, Credentials: w, Matching: &matching.Watch{},
 			Now: func() time.Time { return w.clock },
 		},
@@ -170,8 +170,8 @@ func (w *world) settle() {
 // step handles one key, if any is due.
 func (w *world) step() bool {
 	select {
-	case <-w.prover.News:
-		w.prover.Prove(w.t.Context(), false)
+	case <-w.Prover.News:
+		w.Prover.Prove(w.t.Context(), false)
 		return true
 	default:
 	}

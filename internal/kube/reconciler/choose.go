@@ -24,18 +24,6 @@ func (s *Shared) Choose(
 	return s.Chooser.Choose(ctx, t)
 }
 
-// Next returns where the next run of an object goes, as far as that is known.
-func (s *Shared) Next(job *v1alpha1.HTCJob, p pool.Pool, policy backend.Policy) schedd.Endpoint {
-	if schedds := p.Choice(job); len(schedds) > 0 {
-		return s.Several.Last(schedds)
-	}
-	t, err := p.Target(job, policy)
-	if err != nil || t.Endpoint.Schedd == "" {
-		return s.Chooser.Usual(t.Namespace)
-	}
-	return t.Endpoint
-}
-
 // Questioner returns the identity, with the endpoint, used to ask about the runs of a target.
 func (s *Shared) Questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return backend.Questioner(ctx, s.Chooser.Credentials, t)

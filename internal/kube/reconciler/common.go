@@ -17,7 +17,7 @@ import (
 // Common are the parts that the controllers of all kinds have.
 type Common struct {
 	*Shared
-	Site        site.Site
+	Site        *site.Site
 	Namespace   string         // the one whose objects are watched; empty: all
 	Staging     string         // has a subdirectory for every run
 	Staged      *output.Shares // of the volume of Staging
@@ -46,15 +46,6 @@ func (c Common) Checks(kind ledger.Kind, condor crosscheck.Schedd, o crosscheck.
 	return &crosscheck.Checker{
 		Kind: kind, Ledger: c.Ledger, Schedd: condor, As: c.Questioner, Now: c.Now, Observer: o,
 		Whole: c.FullCrosscheck, Mirrors: c.Mirrors,
-	}
-}
-
-// Proves returns what checks the accounts that a kind's objects depend on.
-func (c Common) Proves(
-	accounts func() map[backend.Account]struct{}, turned func(map[backend.Account]bool),
-) *backend.Prover {
-	return &backend.Prover{
-		Credentials: c.Credentials, Accounts: accounts, Turned: turned, News: make(chan struct{}, 1),
 	}
 }
 

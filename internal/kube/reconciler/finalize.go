@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/sending"
@@ -58,7 +57,7 @@ func Finalize[O Sent, S, K any](ctx context.Context, r *Reconciler[O, S, K], obj
 	if err != nil {
 		return err
 	}
-	own := slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(object.GetUID()) })
+	own := ownRuns(object, runs)
 	if object.Abandoned() {
 		const left = "its HTCondor jobs, if any, are left as they are"
 		r.o.Log.Warn().Str(r.o.Label, key).Msg("abandoned: " + left)

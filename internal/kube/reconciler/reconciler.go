@@ -50,6 +50,8 @@ type Kind[O Object, S any] interface {
 
 // Owned is what a kind does about what its objects have in HTCondor.
 type Owned[O Object] interface {
+	// AsJob returns an object as pools know it: as an HTCJob that is sent by the same pool.
+	AsJob(object O) *v1alpha1.HTCJob
 	// Gone is told that there is no object of that key.
 	Gone(key string)
 	// Remove removes from HTCondor what these runs of a deleted object have sent, and what the ledger may have lost.
@@ -155,6 +157,9 @@ func New[O Object, S, K any](o Options[O, S]) (*Reconciler[O, S, K], error) {
 				r.ActOne(ctx, class, key)
 			}),
 		}
+	}
+	if o.Owned != nil {
+		o.depend, o.proved = append(o.depend, r.dependsOn), append(o.proved, r.accountsTurned)
 	}
 	if _, err := o.Informer.AddEventHandler(r.Handler()); err != nil {
 		return nil, fmt.Errorf("watch %ss: %w", o.Name, err)

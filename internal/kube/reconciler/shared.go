@@ -18,6 +18,7 @@ type Shared struct {
 	Answering *backend.Answering // HTCondor as all ask it
 	Chooser   *backend.Chooser
 	Several   *backend.Several
+	Prover    *backend.Prover // of the accounts that open objects depend on
 	Limits    backend.Limits
 	Tries     recovery.Tries
 	Absences  recovery.Absences
@@ -25,6 +26,8 @@ type Shared struct {
 
 	turned []func(endpoint schedd.Endpoint, answers bool)
 	passed []func()
+	depend []func(map[backend.Account]struct{})
+	proved []func(map[backend.Account]bool)
 }
 
 // NewShared returns what the kinds share. most is the most that a schedd is asked; the zero value: no bound.
@@ -46,6 +49,19 @@ func NewShared(
 	s.Chooser = &backend.Chooser{Schedd: s.Answering, Credentials: credentials}
 	s.Several = &backend.Several{
 		Schedd: s.Answering, Credentials: credentials, Limits: &s.Limits, Open: backend.OpenJobs(book), Now: now,
+	}
+	s.Prover = &backend.Prover{Credentials: credentials, News: make(chan struct{}, 1)}
+	s.Prover.Accounts = func() map[backend.Account]struct{} {
+		all := map[backend.Account]struct{}{}
+		for _, depend := range s.depend {
+			depend(all)
+		}
+		return all
+	}
+	s.Prover.Turned = func(turned map[backend.Account]bool) {
+		for _, proved := range s.proved {
+			proved(turned)
+		}
 	}
 	return s
 }

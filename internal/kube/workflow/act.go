@@ -10,7 +10,9 @@ import (
 // kind tells the reconciler what is particular to HTCWorkflows.
 type kind struct{ *Controller }
 
-// Gone implements reconciler.Kind, as do the methods below.
+// AsJob implements reconciler.Owned, as do the methods below reconciler.Kind.
+func (kind) AsJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob { return asJob(w) }
+
 func (kind) Gone(string) {}
 
 func (k kind) Seen(before, now *v1alpha1.HTCWorkflow) {

@@ -88,7 +88,6 @@ type Controller struct {
 	pusher    *push.Pusher
 	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
-	prover    *backend.Prover
 }
 
 // What all kinds share.
@@ -157,7 +156,6 @@ func New(o Options) (*Controller, error) {
 		Subject: dags{}, Store: o.Output, Registries: o.Registries, Credentials: c.registryCredentials,
 	}, o.Observer)
 	c.freshness = c.Freshness(o.JobSecrets, c.watchedOf)
-	c.prover = o.Proves(c.dependedOn, c.accountsTurned)
 	return c, nil
 }
 
@@ -185,7 +183,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
-	group.Go(func() error { c.prover.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
 	c.stagings.Close()

@@ -83,14 +83,14 @@ func (c current) Object() (*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus) {
 }
 
 func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCWorkflowStatus {
-	at := c.nextEndpoint(c.s.Workflow)
+	at := c.NextEndpoint(c.s.Workflow)
 	if dag := c.s.newest(); dag != nil {
 		at = backend.TargetOf(dag.Run).Endpoint
 	}
 	v := view{
 		decision: c.d, backend: c.Answering.State(at), now: now, blocker: blockers.Of(reconciler.Acting),
 		unfetched: blockers.Of(reconciler.Fetching), unpushed: blockers.Of(reconciler.Pushing),
-		account: c.prover.Of(c.accountOf(c.s.Workflow)), fresh: c.freshness.Of(string(c.s.Workflow.UID)),
+		account: c.Prover.Of(c.AccountOf(c.s.Workflow)), fresh: c.freshness.Of(string(c.s.Workflow.UID)),
 	}
 	if dag := c.s.newest(); dag != nil {
 		v.match = c.Matching.Of(dag.Run.UID, dag.Run.Attempt)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -23,12 +22,7 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 	if w == nil {
 		return schedd.Endpoint{}
 	}
-	return c.nextEndpoint(w)
-}
-
-// nextEndpoint returns where the next DAG of a workflow goes, as far as that is known.
-func (c *Controller) nextEndpoint(w *v1alpha1.HTCWorkflow) schedd.Endpoint {
-	return c.Next(asJob(w), c.pools.Presumed(asJob(w)), c.Site.Policy)
+	return c.NextEndpoint(w)
 }
 
 func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {

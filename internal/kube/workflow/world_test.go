@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 	store := output.Store{Root: t.TempDir()}
 	w.Controller = &Controller{Options: Options{
 		Common: reconciler.Common{
-			Site:        site.Site{CallbackURL: "http://receiver.test/cloudevents", Program: "/usr/bin/htcd"},
+			Site:        &site.Site{CallbackURL: "http://receiver.test/cloudevents", Program: "/usr/bin/htcd"},
 			Staging:     t.TempDir(),
 			Shares:      store.NewShares(0, now),
 			Staged:      store.NewShares(1, now),
@@ -196,8 +196,8 @@ func (w *world) settle() {
 func (w *world) step() bool {
 	ctx := w.t.Context()
 	select {
-	case <-w.prover.News:
-		w.prover.Prove(ctx, false)
+	case <-w.Prover.News:
+		w.Prover.Prove(ctx, false)
 		return true
 	default:
 	}
