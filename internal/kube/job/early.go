@@ -111,7 +111,7 @@ func (c *Controller) sentUnknown(
 		return false, err
 	}
 	uid := string(job.UID)
-	places := c.places(job, p, t)
+	places := reconciler.Places(job, p, t)
 	all, err := c.sender.SearchAll(ctx, places, condor.UIDConstraint(uid), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempts: %w", err)

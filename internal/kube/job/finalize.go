@@ -14,7 +14,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/target/backend"
-	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // Remove implements reconciler.Kind, as does Forget. If no row says what was sent, the ledger may have been lost: the
@@ -47,20 +46,11 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 	// recorded again where a new one would go
 	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent }
 	if lifecycle.Forgotten(job, own) || slices.ContainsFunc(own, unknown) {
-		own = nil // the remaining rows say nothing about the lost ones
-		p, err := c.pools.Lost(job)
-		if err != nil {
-			p = pool.Pool{} // without its pool it is looked for where htcd's flags say
-		}
-		t, _, err := c.Choose(ctx, job, p, c.Site.Policy)
-		if err != nil {
+		var err error
+		if targets, err = c.Everywhere(ctx, job, own); err != nil {
 			return err
 		}
-		for _, t := range c.places(job, p, t) {
-			if !slices.Contains(targets, t) {
-				targets = append(targets, t)
-			}
-		}
+		own = nil // the remaining rows say nothing about the lost ones
 	}
 	return c.removeAll(ctx, targets, string(job.UID), job.CreationTimestamp.Time, own)
 }

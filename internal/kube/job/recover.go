@@ -63,7 +63,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	if lost {
-		these, places, since = condor.UIDConstraint(run.UID), c.places(job, p, t), ""
+		these, places, since = condor.UIDConstraint(run.UID), reconciler.Places(job, p, t), ""
 	}
 	all, err := c.sender.SearchAll(ctx, places, these, since)
 	if err != nil {
@@ -85,11 +85,6 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	return c.adopt(ctx, job, at.Target.Of(*run), f)
-}
-
-// places returns where attempts of an HTCJob may be that the ledger has lost; t is where one would be sent now.
-func (c *Controller) places(job *v1alpha1.HTCJob, p pool.Pool, t backend.Target) []backend.Target {
-	return sending.Places(t, p.Choice(job), job.Status.Schedd)
 }
 
 // adopt records a cluster that was found.

@@ -265,5 +265,5 @@ func (c *Controller) sentLater(
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
 	}
-	return c.sender.LaterThan(ctx, *newest, c.places(job, p, t))
+	return c.sender.LaterThan(ctx, *newest, reconciler.Places(job, p, t))
 }

@@ -97,7 +97,7 @@ func (c *Controller) lostAt(
 		return t, nil, err
 	}
 	t, _, err = c.Choose(ctx, asJob(w), p, c.Site.Policy)
-	return t, sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd), err
+	return t, reconciler.Places(asJob(w), p, t), err
 }
 
 // sentLater reports whether one of the schedds has a later DAG than the newest in the ledger. Those that this process

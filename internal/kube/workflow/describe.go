@@ -424,8 +424,10 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 
 // asJob returns what pools know of a workflow.
 func asJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob {
-	kind := metav1.TypeMeta{Kind: v1alpha1.WorkflowKind}
-	return &v1alpha1.HTCJob{TypeMeta: kind, ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Pool: w.Spec.Pool}}
+	return &v1alpha1.HTCJob{
+		TypeMeta: metav1.TypeMeta{Kind: v1alpha1.WorkflowKind}, ObjectMeta: w.ObjectMeta,
+		Spec: v1alpha1.HTCJobSpec{Pool: w.Spec.Pool}, Status: v1alpha1.HTCJobStatus{Schedd: w.Status.Schedd},
+	}
 }
 
 // tag is what the ads of a DAG carry.

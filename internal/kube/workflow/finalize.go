@@ -8,7 +8,6 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/orphans"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -19,17 +18,11 @@ import (
 func (k kind) Remove(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.Run) error {
 	targets := backend.Targets(own)
 	if forgotten(w, own) {
-		own = nil                     // the remaining rows say nothing about the lost ones
-		p, _ := k.pools.New(asJob(w)) // without its pool it is looked for where htcd's flags say
-		t, _, err := k.Choose(ctx, asJob(w), p, k.Site.Policy)
-		if err != nil {
+		var err error
+		if targets, err = k.Everywhere(ctx, w, own); err != nil {
 			return err
 		}
-		for _, t := range sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd) {
-			if !slices.Contains(targets, t) {
-				targets = append(targets, t)
-			}
-		}
+		own = nil // the remaining rows say nothing about the lost ones
 	}
 	return k.removeAll(ctx, targets, string(w.UID), w.CreationTimestamp.Time, own)
 }

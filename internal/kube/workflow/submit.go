@@ -70,7 +70,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.sender.TakesNodes(ctx, id, p.graph.SeveralNodes()); err != nil {
 		return c.sender.Refuse(ctx, t.Of(run), err, nil)
 	}
-	switch later, err := c.sentLater(ctx, sending.Places(t, p.pool.Choice(asJob(w)), w.Status.Schedd), s); {
+	switch later, err := c.sentLater(ctx, reconciler.Places(asJob(w), p.pool, t), s); {
 	case err != nil:
 		return err
 	case later:
