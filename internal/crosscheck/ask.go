@@ -1,8 +1,8 @@
 package crosscheck
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -50,26 +50,14 @@ func (c *Checker) askQueue(
 	}
 	wait := sync.OnceValue(func() error { return <-read })
 	hear := all.hearer("condor_q", at, nil)
-	var asked error
-	for _, some := range questions(runs) {
-		asked = c.Schedd.Query(ctx, id, schedd.Query{Where: some}, func(j condor.Job) error {
-			if err := wait(); err != nil {
-				return err
-			}
-			l.Hear(j)
-			return hear(j)
-		})
-		if asked != nil {
-			break
+	asked := c.QueryEach(ctx, id, questions(runs), schedd.Query{}, func(j condor.Job) error {
+		if err := wait(); err != nil {
+			return err
 		}
-	}
-	if err := wait(); err != nil {
-		return nil, err
-	}
-	if asked != nil {
-		return nil, fmt.Errorf("cross-check queue: %w", asked)
-	}
-	return all, nil
+		l.Hear(j)
+		return hear(j)
+	})
+	return all, cmp.Or(wait(), asked)
 }
 
 // askHistory compares the history with what the queue did not show. If everything missing left the queue after the
@@ -98,31 +86,10 @@ func (c *Checker) askHistory(
 	}
 	bound.Enough = all.seen
 	left := schedd.Query{Where: constraint(gone), Left: &bound}
-	if err := c.Schedd.Query(ctx, id, left, all.hearer("condor_history", at, taken)); err != nil {
-		return fmt.Errorf("cross-check history: %w", err)
-	}
-	return nil
+	return c.Query(ctx, id, left, all.hearer("condor_history", at, taken))
 }
 
 // NewestHistory returns the id of the job that left the queue last, "" if none ever did.
 func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string, error) {
-	return NewestHistory(ctx, id, c.Schedd, false)
-}
-
-// NewestHistory returns the id of the job that entered a history last, "" if none ever did.
-func NewestHistory(
-	ctx context.Context,
-	id schedd.Identity,
-	s Schedd,
-	nodes bool,
-) (newest string, err error) {
-	last := schedd.Query{Where: condor.Any, Nodes: nodes, Left: &schedd.HistoryBounds{Limit: 1}}
-	err = s.Query(ctx, id, last, func(j condor.Job) error {
-		newest = j.ID()
-		return nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("cross-check history: %w", err)
-	}
-	return newest, nil
+	return c.Newest(ctx, id, false)
 }

@@ -15,56 +15,27 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Schedd is the part of HTCondor that a Checker asks.
-type Schedd interface {
-	Query(ctx context.Context, id schedd.Identity, q schedd.Query, fn condor.JobFunc) error
-	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
-}
-
-// Ledger records runs and procs.
-type Ledger = ledger.Store
-
-// Observer receives the results of checks. Its methods are called by several goroutines.
-type Observer interface {
-	// Passed: a pass over the runs of a target has ended.
-	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
-	// Changed: rows of a run were changed. More may follow.
-	Changed(run ledger.Run)
+// RunObserver is an Observer of what is compared of runs.
+type RunObserver interface {
+	Observer
 	// Checked: everything HTCondor said about a run has been applied to it.
 	Checked(run ledger.Run)
 	// Unchanged: the same, but there was nothing new.
 	Unchanged(run ledger.Run)
-	// Unread: the ads of these jobs of a run (possibly none) cannot be fetched or read.
-	Unread(run ledger.Run, jobs []string)
-	// Repaired: all that a pass has repaired alike in a run.
-	Repaired(run ledger.Run, repaired Alike)
-	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of
-	// one core.
-	Used(run ledger.Run, coreSeconds int64)
-	// Missing: so many open jobs of a target are missing, and not called lost yet; possibly none.
-	Missing(t backend.Target, m Missing)
 	// Stuck: a cluster was never completely spooled and must be removed.
 	Stuck(ctx context.Context, run ledger.Run) error
 }
 
 // Checker compares runs with HTCondor. Set its fields before its first use.
 type Checker struct {
-	Ledger Ledger
-	Schedd Schedd
-	// As returns the identity, with its endpoint, used to ask about a target's runs.
-	As       func(ctx context.Context, t backend.Target) (schedd.Identity, error)
-	Now      func() time.Time
-	Observer Observer
-	Kind     ledger.Kind // of the runs in a pass
-	// Whole is how often a pass asks about all jobs, not only about those that have changed; 0: always.
-	Whole time.Duration
+	Driver[RunObserver]
+	Kind ledger.Kind // of the runs in a pass
 	// GoesOn is called within the transaction for each job that runs again though its output is here, which is outdated
 	// then; nil: there is none.
 	GoesOn func(run ledger.Run, proc int) error
 	// Mirrors returns what may be asked in the place of a schedd; nil: nothing. The field may be nil.
 	Mirrors func(schedd.Endpoint) Mirror
 
-	gate    Gate
 	mirrors mirrors
 	// absent asks HTCondor itself about runs with jobs that this Checker's mirror does not show; nil: this one asks
 	// HTCondor.
@@ -75,7 +46,7 @@ type Checker struct {
 // compares what left the queue with the history, and repairs the ledger. All targets are asked at once, so that none
 // waits for another's schedd. Now and then it looks for what was called lost.
 func (c *Checker) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.each(ctx, Crosschecking, c.whole), c.lookForLost(ctx))
+	return errors.Join(c.Each(ctx, Crosschecking, c.open, c.whole), c.lookForLost(ctx))
 }
 
 // through makes one pass over a target.
@@ -99,16 +70,16 @@ func (c *Checker) through(ctx context.Context, id schedd.Identity, g backend.Gro
 	if l.missing.Jobs == 0 && len(l.absent) == 0 {
 		c.Observer.Missing(g.Target, l.missing)
 	}
-	c.gate.SetMark(g.Target, Mark{newest, began})
+	c.SetMark(g.Target, Mark{newest, began})
 	return err
 }
 
 // Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing
 // from a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
-	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	return c.Each(ctx, Refreshing, c.open, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		return c.mirroredOr(id.Endpoint, func(c *Checker) error {
-			_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Coverage(g.Target).Started)
+			_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.Coverage(g.Target).Started)
 			return err
 		})
 	})
@@ -120,7 +91,7 @@ func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Tar
 	if err != nil {
 		return 0 // so everything is asked
 	}
-	c.gate.change(t, func(k *known) { k.daemon = daemon })
+	c.change(t, func(k *known) { k.daemon = daemon })
 	return daemon.Started
 }
 
@@ -137,39 +108,15 @@ func (c *Checker) pass(
 	if l.made, err = c.addMade(ctx, id, g.Runs); err != nil {
 		return false, err
 	}
-	coverage := c.gate.Coverage(g.Target)
-	l.mark, l.unread = c.gate.Mark(g.Target), map[RunKey]bool{}
-	period, recent := coverage.Recent(began, started, c.Whole)
-	recent = recent && !l.mark.At.IsZero()
-	whole := g.Runs
-	if recent {
-		var covered []ledger.Run
-		l.Period, whole = period, nil
-		for _, run := range g.Runs {
-			if coverage.covers(run, l.mark) {
-				covered = append(covered, run)
-			} else {
-				whole = append(whole, run)
-			}
-		}
-		if len(covered) > 0 {
-			answered, err = c.checkRecent(ctx, id, covered, l)
-			switch {
-			case errors.Is(err, schedd.ErrTooMany):
-				recent, whole, err = false, g.Runs, nil
-			case !answered:
-				return false, err
-			}
-		}
-	}
-	if !recent {
-		l.Clock = 0
-	}
-	answered, rest := c.checkWhole(ctx, id, whole, l)
-	if err = errors.Join(err, rest); !answered {
+	coverage := c.Coverage(g.Target)
+	l.mark, l.unread = c.Mark(g.Target), map[RunKey]bool{}
+	now, whole, answered, err := c.Pass(&l.Look, g, coverage, began, started,
+		func(run ledger.Run) bool { return coverage.covers(run, l.mark) },
+		func(runs []ledger.Run) (bool, error) { return c.checkRecent(ctx, id, runs, l) },
+		func(runs []ledger.Run) (bool, error) { return c.checkWhole(ctx, id, runs, l) })
+	if !answered {
 		return false, err
 	}
-	now := coverage.Next(began, l.Clock, started, !recent)
 	now.unread = l.unread
 	if l.History { // a job whose ad cannot be read may be there
 		now.read = map[RunKey]bool{}
@@ -177,7 +124,7 @@ func (c *Checker) pass(
 			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
 		}
 	}
-	c.gate.Cover(g.Target, now)
+	c.Cover(g.Target, now)
 	return true, err
 }
 
@@ -192,10 +139,10 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 		if err != nil {
 			return err
 		}
-		l := &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target), made: made}
+		l := &look{Look: Look{History: true}, target: g.Target, mark: c.Mark(g.Target), made: made}
 		l.Ask = func() schedd.Daemon {
 			c.started(ctx, id, g.Target)
-			return c.gate.Daemon(g.Target)
+			return c.Daemon(g.Target)
 		}
 		_, err = c.checkWhole(ctx, id, g.Runs, l)
 		if err == nil && len(l.absent) > 0 {
@@ -207,42 +154,11 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if
 // unknown.
-func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Shared()).Newest }
+func (c *Checker) NewestKnown(t backend.Target) string { return c.Mark(t.Shared()).Newest }
 
-// Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
-func (c *Checker) Started(t backend.Target) int64 { return c.gate.Coverage(t).Started }
-
-// Daemon returns what a target's schedd was last known to be.
-func (c *Checker) Daemon(t backend.Target) schedd.Daemon { return c.gate.Daemon(t) }
-
-// each asks about all groups of unconfirmed runs at once.
-func (c *Checker) each(
-	ctx context.Context,
-	kind string,
-	ask func(context.Context, schedd.Identity, backend.Group) error,
-) error {
-	return c.eachOf(ctx, kind, nil, ask)
-}
-
-// eachOf is each for some of the runs; nil: all.
-func (c *Checker) eachOf(
-	ctx context.Context,
-	kind string,
-	which func(ledger.Run) bool,
-	ask func(context.Context, schedd.Identity, backend.Group) error,
-) error {
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Kind: c.Kind, State: ledger.Submitted, Unconfirmed: true})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if which != nil {
-		runs = slices.DeleteFunc(runs, func(run ledger.Run) bool { return !which(run) })
-	}
-	return c.gate.Each(ctx, Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
+// open returns the runs whose ends HTCondor has not confirmed.
+func (c *Checker) open(tx *ledger.Tx) ([]ledger.Run, error) {
+	return tx.Runs(ledger.RunFilter{Kind: c.Kind, State: ledger.Submitted, Unconfirmed: true})
 }
 
 // atOnce is how many runs are written concurrently; they share the ledger's commits.
@@ -257,15 +173,7 @@ func (c *Checker) checkWhole(
 	runs []ledger.Run,
 	l *look,
 ) (answered bool, err error) {
-	var errs []error
-	for _, some := range parts(runs) {
-		answered, err := c.checkPart(ctx, id, some, l)
-		errs = append(errs, err)
-		if !answered {
-			return false, errors.Join(errs...)
-		}
-	}
-	return true, errors.Join(errs...)
+	return InParts(parts(runs), func(some []ledger.Run) (bool, error) { return c.checkPart(ctx, id, some, l) })
 }
 
 func (c *Checker) checkPart(
@@ -386,7 +294,7 @@ const BetweenChecks = 50 * time.Second
 
 // writeQuiet records that HTCondor was asked about runs in which nothing has changed.
 func (c *Checker) writeQuiet(ctx context.Context, quiet []*comparison, at time.Time) error {
-	for page := range slices.Chunk(quiet, pageSize) {
+	for page := range slices.Chunk(quiet, PageSize) {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			for _, k := range page {
 				k.run.Checked = at

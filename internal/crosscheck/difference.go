@@ -36,38 +36,18 @@ func (c *Checker) Reconcile(
 	dry bool,
 	found func(Difference),
 ) (checked int, err error) {
-	for _, g := range backend.Groups(runs) {
-		n, another := c.reconcileGroup(ctx, g, dry, found)
-		checked, err = checked+n, errors.Join(err, another)
-	}
-	return checked, err
-}
-
-func (c *Checker) reconcileGroup(
-	ctx context.Context,
-	g backend.Group,
-	dry bool,
-	found func(Difference),
-) (checked int, err error) {
-	id, err := c.As(ctx, g.Target)
-	if err != nil {
-		return 0, err
-	}
-	var errs []error
-	for runs := g.Runs; len(runs) > 0; {
-		n, procs := 0, 0
-		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxProcs) {
-			procs += runs[n].Procs
-			n++
-		}
-		answered, err := c.reconcileSome(ctx, id, g.Target, runs[:n], dry, found)
-		errs = append(errs, err)
-		if !answered {
-			break
-		}
-		checked, runs = checked+procs, runs[n:]
-	}
-	return checked, errors.Join(errs...)
+	return c.InOrder(ctx, runs, func(id schedd.Identity, g backend.Group) (checked int, err error) {
+		_, err = InParts(Parts(g.Runs, len(g.Runs), maxProcs, procsOf), func(some []ledger.Run) (bool, error) {
+			answered, err := c.reconcileSome(ctx, id, g.Target, some, dry, found)
+			if answered {
+				for _, run := range some {
+					checked += run.Procs
+				}
+			}
+			return answered, err
+		})
+		return checked, err
+	})
 }
 
 func (c *Checker) reconcileSome(

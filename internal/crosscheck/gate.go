@@ -1,13 +1,9 @@
 package crosscheck
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -58,49 +54,6 @@ func (g *Gate) change(t backend.Target, f func(*known)) {
 	g.known[t] = now
 }
 
-// Pass is what a pass of one kind over runs needs.
-type Pass struct {
-	Kind string
-	Runs []ledger.Run
-	// As returns the identity, with its endpoint, used to ask about a target's runs.
-	As   func(ctx context.Context, t backend.Target) (schedd.Identity, error)
-	Now  func() time.Time
-	Over func(pass string, endpoint schedd.Endpoint, took time.Duration, err error) // about a target
-}
-
-// Each asks about all groups of the runs at once, so that none waits for another's schedd.
-func (g *Gate) Each(
-	ctx context.Context,
-	p Pass,
-	ask func(context.Context, schedd.Identity, backend.Group) error,
-) error {
-	groups := backend.Groups(p.Runs)
-	errs := make([]error, len(groups))
-	var asking sync.WaitGroup
-	for i, group := range groups {
-		end, may := g.begin(p.Kind, group.Target, p.Now)
-		if !may {
-			continue
-		}
-		asking.Go(func() {
-			defer end()
-			began := p.Now()
-			id, err := p.As(ctx, group.Target)
-			if err == nil {
-				err = ask(ctx, id, group)
-			}
-			if ctx.Err() == nil { // otherwise htcd cancelled it
-				p.Over(p.Kind, group.Endpoint, p.Now().Sub(began), err)
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("schedd %s: %w", group.Endpoint, err)
-			}
-		})
-	}
-	asking.Wait()
-	return errors.Join(errs...)
-}
-
 type passKey struct {
 	kind   string
 	target backend.Target
@@ -136,6 +89,9 @@ type Mark struct {
 	Newest string
 	At     time.Time
 }
+
+// Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
+func (g *Gate) Started(t backend.Target) int64 { return g.of(t).coverage.Started }
 
 // Mark returns that of a target.
 func (g *Gate) Mark(t backend.Target) Mark { return g.of(t).mark }

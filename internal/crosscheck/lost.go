@@ -50,22 +50,22 @@ func (g *Gate) lookForLostAgain(t backend.Target) {
 	g.change(t, func(k *known) { k.looked = looked{} })
 }
 
-// LookForLost has compare ask about runs some of whose jobs were called lost, where that is due. A pass without an
-// answer does not count. started returns when a schedd had been started.
-func (g *Gate) LookForLost(
-	ctx context.Context, p Pass, pause time.Duration,
+// LookForLost has compare ask about the runs that lost returns, some of whose jobs were called lost since then, where
+// that is due. A pass without an answer does not count. started returns when a schedd had been started.
+func (d *Driver[O]) LookForLost(
+	ctx context.Context,
+	lost func(tx *ledger.Tx, since time.Time) ([]ledger.Run, error),
 	started func(context.Context, schedd.Identity, backend.Target) int64,
 	compare func(context.Context, schedd.Identity, backend.Group) error,
 ) error {
-	p.Kind = LookingForLost
-	return g.Each(ctx, p, func(ctx context.Context, id schedd.Identity, group backend.Group) error {
-		t := group.Target
-		if !g.mayLookForLost(t, p.Now(), started(ctx, id, t), len(group.Runs), pause) {
+	which := func(tx *ledger.Tx) ([]ledger.Run, error) { return lost(tx, d.Now().Add(-LookBack)) }
+	return d.Each(ctx, LookingForLost, which, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		if !d.mayLookForLost(g.Target, d.Now(), started(ctx, id, g.Target), len(g.Runs), d.Whole) {
 			return nil
 		}
-		err := compare(ctx, id, group)
+		err := compare(ctx, id, g)
 		if err != nil {
-			g.lookForLostAgain(t)
+			d.lookForLostAgain(g.Target)
 		}
 		return err
 	})
@@ -73,23 +73,14 @@ func (g *Gate) LookForLost(
 
 // lookForLost compares the jobs that were called lost with queue and history.
 func (c *Checker) lookForLost(ctx context.Context) error {
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.LostRuns(c.Kind, c.Now().Add(-LookBack))
-		return err
+	lost := func(tx *ledger.Tx, since time.Time) ([]ledger.Run, error) { return tx.LostRuns(c.Kind, since) }
+	return c.LookForLost(ctx, lost, c.started, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		var errs []error
+		for _, some := range parts(g.Runs) {
+			errs = append(errs, c.compareLost(ctx, id, some))
+		}
+		return errors.Join(errs...)
 	})
-	if err != nil {
-		return err
-	}
-	pass := Pass{Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
-	return c.gate.LookForLost(ctx, pass, c.Whole, c.started,
-		func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-			var errs []error
-			for _, some := range parts(g.Runs) {
-				errs = append(errs, c.compareLost(ctx, id, some))
-			}
-			return errors.Join(errs...)
-		})
 }
 
 func (c *Checker) compareLost(ctx context.Context, id schedd.Identity, runs []ledger.Run) error {

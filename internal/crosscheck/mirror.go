@@ -64,14 +64,10 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	known := c.mirrors.all[e]
 	if known == nil {
 		known = &mirrored{m, &Checker{
-			Ledger:   c.Ledger,
-			Schedd:   m,
-			As:       c.As,
-			Now:      c.Now,
-			Observer: c.Observer,
-			Kind:     c.Kind,
-			Whole:    c.Whole,
-			GoesOn:   c.GoesOn,
+			Passes: Driver[RunObserver]{
+				Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Whole: c.Whole,
+			},
+			Kind: c.Kind, GoesOn: c.GoesOn,
 			absent: func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error {
 				c.started(ctx, id, t)
 				l := &look{Look: Look{History: true}, target: t}
@@ -112,7 +108,7 @@ func (c *Checker) whole(ctx context.Context, id schedd.Identity, g backend.Group
 	if m == nil {
 		return c.through(ctx, id, g)
 	}
-	last := c.gate.Mark(g.Target).At
+	last := c.Mark(g.Target).At
 	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < HeldEvery {
 		if err := m.checker.through(ctx, id, g); !errors.Is(err, schedd.ErrMirror) {
 			return err
@@ -130,12 +126,12 @@ func (c *Checker) Hint(ctx context.Context, e schedd.Endpoint) error {
 	if m == nil || m.Usable() != nil {
 		return nil // the next pass asks HTCondor
 	}
-	return m.checker.eachOf(
-		ctx,
-		Hinted,
-		func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint == e },
-		m.checker.through,
-	)
+	there := func(tx *ledger.Tx) ([]ledger.Run, error) {
+		runs, err := c.open(tx)
+		elsewhere := func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != e }
+		return slices.DeleteFunc(runs, elsewhere), err
+	}
+	return m.checker.Each(ctx, Hinted, there, m.checker.through)
 }
 
 // hold compares a mirror with HTCondor, which is asked in between two questions to the mirror: what changes meanwhile
@@ -149,7 +145,7 @@ func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group,
 		}
 		after, err = states(ctx, m, id, g.Runs)
 	}
-	born := c.gate.Daemon(g.Target).QueueBorn
+	born := c.Daemon(g.Target).QueueBorn
 	// Other passes hold the jobs of other accounts, and those of the other kind, against it.
 	whose := fmt.Sprintf("%s of %s/%s", c.Kind, g.Namespace, g.Secret)
 	if err != nil { // whether it can be used is not for HTCondor to say

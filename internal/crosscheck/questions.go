@@ -8,21 +8,27 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
-// procsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB
+// JobsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB
 // per job. Every question makes the schedd scan its complete queue, so there should be few.
-const procsAtOnce = 50_000
+const JobsAtOnce = 50_000
 
-// parts sorts runs by cluster and divides them into parts that one question can cover. A run with more jobs is its own
-// part.
+// parts sorts runs by cluster and divides them into parts that one question can cover.
 func parts(runs []ledger.Run) (all [][]ledger.Run) {
 	runs = slices.SortedFunc(
 		slices.Values(runs),
 		func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) },
 	)
+	return Parts(runs, len(runs), JobsAtOnce, procsOf)
+}
+
+func procsOf(run ledger.Run) int { return run.Procs }
+
+// Parts divides runs into parts of at most so many runs and jobs. A run with more jobs is its own part.
+func Parts(runs []ledger.Run, mostRuns, mostJobs int, jobsOf func(ledger.Run) int) (all [][]ledger.Run) {
 	for len(runs) > 0 {
-		n, procs := 1, runs[0].Procs
-		for ; n < len(runs) && procs+runs[n].Procs <= procsAtOnce; n++ {
-			procs += runs[n].Procs
+		n, jobs := 1, jobsOf(runs[0])
+		for ; n < min(len(runs), mostRuns) && jobs+jobsOf(runs[n]) <= mostJobs; n++ {
+			jobs += jobsOf(runs[n])
 		}
 		all, runs = append(all, runs[:n]), runs[n:]
 	}
@@ -38,8 +44,8 @@ func questions(runs []ledger.Run) (constraints []condor.Constraint) {
 			clusters = append(clusters, run.Cluster)
 		}
 		these, from := constraint(clusters), 0
-		for procs := some[0].Procs; len(some) == 1 && procs-from > procsAtOnce; from += procsAtOnce {
-			constraints = append(constraints, these.And(condor.ProcsFrom(from, from+procsAtOnce)))
+		for procs := some[0].Procs; len(some) == 1 && procs-from > JobsAtOnce; from += JobsAtOnce {
+			constraints = append(constraints, these.And(condor.ProcsFrom(from, from+JobsAtOnce)))
 		}
 		if from > 0 {
 			these = these.And(condor.ProcsFrom(from, 0))

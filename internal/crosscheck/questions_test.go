@@ -24,8 +24,8 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 		"none":                          {nil, nil},
 		"many, far from each other":     {append(runs(1, 30, 1), runs(900, 30, 1)...), []condor.Constraint{condor.ClusterConstraint(append(numbers(1, 30), numbers(900, 929)...)...)}},
 		"few":                           {runs(7, 2, 3), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7,8})"}},
-		"as many as one question takes": {runs(7, 1, procsAtOnce), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7})"}},
-		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []condor.Constraint{
+		"as many as one question takes": {runs(7, 1, JobsAtOnce), []condor.Constraint{condor.Tagged + " && member(ClusterId, {7})"}},
+		"one HTCJob of more": {runs(7, 1, 2*JobsAtOnce), []condor.Constraint{
 			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 0 && ProcId <= 49999",
 			condor.Tagged + " && member(ClusterId, {7}) && ProcId >= 50000",
 		}},
@@ -35,7 +35,7 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 			between(211, 710), between(711, 1210), between(1211, 1710),
 			between(1711, 2210), between(2211, 2710), between(2711, 3010),
 		}},
-		"of very many HTCJobs none is named": {runs(1, procsAtOnce+1, 1), []condor.Constraint{
+		"of very many HTCJobs none is named": {runs(1, JobsAtOnce+1, 1), []condor.Constraint{
 			between(1, 50000), condor.Tagged + " && member(ClusterId, {50001})",
 		}},
 	} {

@@ -3,7 +3,6 @@ package crosscheck
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -109,7 +108,7 @@ func (c *Checker) askChanged(
 	these condor.Constraint,
 	l *look,
 ) (shown []condor.Job, err error) {
-	err = c.Schedd.Query(ctx, id, schedd.Query{Where: these, Changed: &l.Period}, func(j condor.Job) error {
+	err = c.Query(ctx, id, schedd.Query{Where: these, Changed: &l.Period}, func(j condor.Job) error {
 		l.Hear(j)
 		k := all.of(j)
 		if k == nil {
@@ -126,10 +125,7 @@ func (c *Checker) askChanged(
 		shown = append(shown, j)
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("cross-check queue: %w", err)
-	}
-	return shown, nil
+	return shown, err
 }
 
 // takeShown compares jobs that were not seen before with their rows.
@@ -178,16 +174,13 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	}
 	slices.Sort(procs)
 	procs = slices.Compact(procs)
-	hear := all.hearer("condor_q", at, nil)
-	for _, some := range questions(runs) {
+	which := questions(runs)
+	for i, some := range which {
 		if len(procs) <= maxNamedProcs {
-			some = some.And(condor.Procs(procs))
-		}
-		if err := c.Schedd.Query(ctx, id, schedd.Query{Where: some}, hear); err != nil {
-			return fmt.Errorf("cross-check queue: %w", err)
+			which[i] = some.And(condor.Procs(procs))
 		}
 	}
-	return nil
+	return c.QueryEach(ctx, id, which, schedd.Query{}, all.hearer("condor_q", at, nil))
 }
 
 // askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name
@@ -205,7 +198,7 @@ func (c *Checker) askLeft(
 		var left []condor.Job
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.mark.Newest, Limit: changesAtOnce + 1, Enough: never}
-		err := c.Schedd.Query(ctx, id, schedd.Query{Where: these, Left: &bounds}, func(j condor.Job) error {
+		err := c.Query(ctx, id, schedd.Query{Where: these, Left: &bounds}, func(j condor.Job) error {
 			if all.of(j) == nil {
 				return nil
 			}
@@ -218,7 +211,7 @@ func (c *Checker) askLeft(
 			err = c.takeShown(ctx, all, left, "condor_history", at, seen)
 		}
 		if err != nil {
-			return fmt.Errorf("cross-check history: %w", err)
+			return err
 		}
 	}
 	for _, k := range all {
@@ -252,7 +245,7 @@ func (c *Checker) readUnsettled(ctx context.Context, all comparisons) error {
 
 // readShown reads the unconfirmed rows of jobs that are not yet known.
 func (c *Checker) readShown(ctx context.Context, all comparisons, shown []condor.Job, seen map[procKey]bool) error {
-	for page := range slices.Chunk(shown, pageSize) {
+	for page := range slices.Chunk(shown, PageSize) {
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 			for _, j := range page {
 				k := all.of(j)

@@ -75,10 +75,10 @@ func newPair(t *testing.T, seed uint64) *pair {
 func (w *pair) side(whole time.Duration) *side {
 	book := ledgertest.Open(w.t)
 	one := &side{book: book, unread: map[RunKey][]string{}}
-	one.Checker = &Checker{
+	one.Checker = &Checker{Driver: Driver[RunObserver]{
 		Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: one, Whole: whole,
 		As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
-	}
+	}}
 	return one
 }
 

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
-// pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
-const pageSize = 1000
+// PageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
+const PageSize = 1000
 
 // readRows reads the procs to ask about: those HTCondor has not yet confirmed, or in a full comparison all.
 func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all comparisons) error {
@@ -20,7 +20,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 	}{unchanged: true}
 	for cursor.run < len(runs) {
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-			for left := pageSize; left > 0 && cursor.run < len(runs); {
+			for left := PageSize; left > 0 && cursor.run < len(runs); {
 				k := all[KeyOf(runs[cursor.run])]
 				if k.full() {
 					cursor.unchanged = false

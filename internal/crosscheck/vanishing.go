@@ -88,7 +88,7 @@ func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.T
 	if err != nil {
 		return err
 	}
-	daemon := sync.OnceValue(func() schedd.Daemon { return l.Daemon(c.gate.Daemon(l.target)) })
+	daemon := sync.OnceValue(func() schedd.Daemon { return l.Daemon(c.Daemon(l.target)) })
 	for _, k := range all {
 		if n := k.missing(); n > 0 {
 			if k.doubt = DoubtOf(k.run, daemon(), open, missing, at); k.doubt != "" {

@@ -17,7 +17,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 		c.Observer.Repaired(k.run, Alike{Kind: Unstaged})
 		return c.giveBack(ctx, k.run, at)
 	}
-	pages := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(k.observed)), pageSize))
+	pages := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(k.observed)), PageSize))
 	if len(pages) == 0 {
 		pages = [][]int{nil}
 	}

@@ -47,21 +47,16 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 	now := func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 	as := func(context.Context, backend.Target) (schedd.Identity, error) { return g.id, nil }
 	f.dags = &crosscheck.Checker{
-		Ledger:   book,
-		Schedd:   g.Client,
-		As:       as,
-		Now:      now,
-		Observer: silent{},
-		Kind:     ledger.Workflows,
+		Driver: crosscheck.Driver[crosscheck.RunObserver]{
+			Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silent{},
+		},
+		Kind: ledger.Workflows,
 	}
 	f.rest = &nodes.Checker{
-		Ledger:   book,
-		Schedd:   g.Client,
-		As:       as,
-		Now:      now,
-		Observer: silent{},
-		Started:  f.dags.Started,
-		Whole:    10 * time.Minute,
+		Driver: crosscheck.Driver[crosscheck.Observer]{
+			Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silent{}, Whole: 10 * time.Minute,
+		},
+		Started: f.dags.Started,
 		Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
 			account, err := g.Ping(ctx, g.id, schedd.Writing)
 			return []string{account}, err

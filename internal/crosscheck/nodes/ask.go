@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -11,20 +10,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
 
-// nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every
-// question makes the schedd scan its complete queue, so there should be few.
-const nodesAtOnce = 50_000
-
 // parts divides DAGs into parts that one question can cover. A DAG with more nodes is its own part.
 func parts(runs []ledger.Run, sizes map[key]size) (all [][]ledger.Run) {
-	for len(runs) > 0 {
-		n, open := 1, sizes[keyOf(runs[0])].open
-		for ; n < len(runs) && n < crosscheck.MaxNamed && open+sizes[keyOf(runs[n])].open <= nodesAtOnce; n++ {
-			open += sizes[keyOf(runs[n])].open
-		}
-		all, runs = append(all, runs[:n]), runs[n:]
-	}
-	return all
+	open := func(run ledger.Run) int { return sizes[keyOf(run)].open }
+	return crosscheck.Parts(runs, crosscheck.MaxNamed, crosscheck.JobsAtOnce, open)
 }
 
 // size is how many nodes a DAG has.
@@ -36,11 +25,11 @@ type size struct {
 // questions returns the constraints of the questions about all open nodes of one part, to be asked one after another.
 func questions(runs []ledger.Run, sizes map[key]size) (constraints []condor.Constraint) {
 	these, of := constraint(runs), sizes[keyOf(runs[0])]
-	if len(runs) > 1 || of.open <= nodesAtOnce {
+	if len(runs) > 1 || of.open <= crosscheck.JobsAtOnce {
 		return []condor.Constraint{these}
 	}
-	for from := 0; from < of.total; from += nodesAtOnce {
-		constraints = append(constraints, these.And(condor.NodeRange(from, from+nodesAtOnce)))
+	for from := 0; from < of.total; from += crosscheck.JobsAtOnce {
+		constraints = append(constraints, these.And(condor.NodeRange(from, from+crosscheck.JobsAtOnce)))
 	}
 	return constraints
 }
@@ -55,21 +44,6 @@ func constraint(runs []ledger.Run) condor.Constraint {
 		uids[i] = run.UID
 	}
 	return condor.NodesConstraint(uids...)
-}
-
-// askQueue has the queue's answers heard.
-func (c *Checker) askQueue(
-	ctx context.Context,
-	id schedd.Identity,
-	questions []condor.Constraint,
-	hear condor.JobFunc,
-) error {
-	for _, question := range questions {
-		if err := c.Schedd.Query(ctx, id, schedd.Query{Where: question, Nodes: true}, hear); err != nil {
-			return fmt.Errorf("cross-check queue: %w", err)
-		}
-	}
-	return nil
 }
 
 // askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if
@@ -105,10 +79,7 @@ func (c *Checker) askHistory(
 	}
 	bound := schedd.HistoryBounds{Since: oldest.Newest, Enough: all.seen}
 	left := schedd.Query{Where: constraint(unseen), Nodes: true, Left: &bound}
-	if err := c.Schedd.Query(ctx, id, left, hear); err != nil {
-		return fmt.Errorf("cross-check history: %w", err)
-	}
-	return nil
+	return c.Query(ctx, id, left, hear)
 }
 
 // mark is the newest entry of the history at some time, and the DAGs that were compared with the history up to it, with
@@ -126,15 +97,5 @@ func (m mark) covers(run ledger.Run) bool {
 	return compared && (run.Account == "" || slices.Contains(accounts, run.Account))
 }
 
-// split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is
-// missing matters.
-func (m mark) split(runs []ledger.Run) (covered, rest []ledger.Run) {
-	for _, run := range runs {
-		if m.covers(run) && !run.Confirmed {
-			covered = append(covered, run)
-		} else {
-			rest = append(rest, run)
-		}
-	}
-	return covered, rest
-}
+// suffices reports whether it is enough to ask what has changed of a DAG: once it has ended, what is missing matters.
+func (m mark) suffices(run ledger.Run) bool { return m.covers(run) && !run.Confirmed }

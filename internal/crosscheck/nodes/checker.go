@@ -15,40 +15,16 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Observer receives the results of checks. Its methods are called by several goroutines.
-type Observer interface {
-	// Passed: a pass over the nodes of a target has ended.
-	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
-	// Changed: rows of a DAG's nodes were changed. More may follow.
-	Changed(run ledger.Run)
-	// Unread: the ads of these jobs of a DAG (possibly none) cannot be fetched or read.
-	Unread(run ledger.Run, jobs []string)
-	// Used: see crosscheck.Observer.
-	Used(run ledger.Run, coreSeconds int64)
-	// Missing: see crosscheck.Observer.
-	Missing(t backend.Target, m crosscheck.Missing)
-	// Repaired: see crosscheck.Observer.
-	Repaired(run ledger.Run, repaired crosscheck.Alike)
-}
-
 // Checker compares nodes with HTCondor. Set its fields before its first use.
 type Checker struct {
-	Ledger crosscheck.Ledger
-	Schedd crosscheck.Schedd
-	// As returns the identity, with its endpoint, used to ask about a target's nodes.
-	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
+	crosscheck.Driver[crosscheck.Observer]
 	// Accounts returns the Owners that the jobs of a target may have.
 	Accounts func(ctx context.Context, t backend.Target) ([]string, error)
 	// Started returns when a target's schedd had been started, 0 if that is not known.
 	Started func(t backend.Target) int64
 	// Daemon returns what a target's schedd was last known to be.
-	Daemon   func(t backend.Target) schedd.Daemon
-	Now      func() time.Time
-	Observer Observer
-	// Whole is how often a pass asks about all nodes, not only about those that have changed; 0: always.
-	Whole time.Duration
+	Daemon func(t backend.Target) schedd.Daemon
 
-	gate   crosscheck.Gate
 	owners owners
 
 	mu       sync.Mutex
@@ -61,36 +37,36 @@ type Checker struct {
 // Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with
 // the queues, and what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
 func (c *Checker) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
+	return errors.Join(c.Each(ctx, crosscheck.Crosschecking, c.open, c.through), c.lookForLost(ctx))
 }
 
-func (c *Checker) crosscheck(ctx context.Context) error {
-	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		began := c.Now()
-		newest, err := crosscheck.NewestHistory(ctx, id, c.Schedd, true)
-		if err != nil {
-			return err
-		}
-		l := &look{Look: crosscheck.Look{History: true, Newest: newest}, target: g.Target}
-		answered, err := c.pass(ctx, id, g, l, began)
-		if !answered {
-			return err
-		}
-		if l.missing.Jobs == 0 {
-			c.Observer.Missing(g.Target, l.missing)
-		}
-		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l)
+// through makes one pass over a target.
+func (c *Checker) through(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	began := c.Now()
+	newest, err := c.Newest(ctx, id, true)
+	if err != nil {
 		return err
-	})
+	}
+	l := &look{Look: crosscheck.Look{History: true, Newest: newest}, target: g.Target}
+	answered, err := c.pass(ctx, id, g, l, began)
+	if !answered {
+		return err
+	}
+	if l.missing.Jobs == 0 {
+		c.Observer.Missing(g.Target, l.missing)
+	}
+	c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l)
+	return err
 }
 
 // Refresh asks only the queues, to learn what was sent, is idle, running or held between two cross-checks. It concludes
 // nothing from a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
-	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	refresh := func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		_, err := c.pass(ctx, id, g, &look{}, c.Now())
 		return err
-	})
+	}
+	return c.Each(ctx, crosscheck.Refreshing, c.open, refresh)
 }
 
 // pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A
@@ -102,27 +78,17 @@ func (c *Checker) pass(
 	l *look,
 	began time.Time,
 ) (answered bool, err error) {
-	coverage, started := c.gate.Coverage(g.Target), c.Started(g.Target)
+	coverage := c.Coverage(g.Target)
 	l.since = c.mark(g.Target, g.Runs)
-	whole, recent := g.Runs, false
-	if l.Period, recent = coverage.Recent(began, started, c.Whole); recent {
-		covered, rest := l.since.split(g.Runs)
-		answered, err = c.checkRecent(ctx, id, covered, l)
-		switch {
-		case errors.Is(err, schedd.ErrTooMany):
-			recent, l.Clock, err = false, 0, nil
-		case !answered:
-			return false, err
-		default:
-			whole = rest
-		}
-	}
-	answered, others := c.check(ctx, id, whole, l)
-	if err = errors.Join(err, others); !answered {
+	now, _, answered, err := c.Pass(&l.Look, g, coverage, began, c.Started(g.Target),
+		l.since.suffices,
+		func(runs []ledger.Run) (bool, error) { return c.checkRecent(ctx, id, runs, l) },
+		func(runs []ledger.Run) (bool, error) { return c.check(ctx, id, runs, l) })
+	if !answered {
 		return false, err
 	}
 	c.uncover(g.Target, l.failed)
-	c.gate.Cover(g.Target, coverage.Next(began, l.Clock, started, !recent))
+	c.Cover(g.Target, now)
 	return true, err
 }
 
@@ -161,21 +127,13 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	return errors.Join(err, l.unowned)
 }
 
-func (c *Checker) each(
-	ctx context.Context,
-	kind string,
-	ask func(context.Context, schedd.Identity, backend.Group) error,
-) error {
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.OpenDAGs()
-		return err
-	})
-	if err != nil {
-		return err
+// open returns the DAGs with nodes whose ends HTCondor has not confirmed.
+func (c *Checker) open(tx *ledger.Tx) ([]ledger.Run, error) {
+	runs, err := tx.OpenDAGs()
+	if err == nil {
+		c.forget(runs)
 	}
-	c.forget(runs)
-	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
+	return runs, err
 }
 
 // check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be
@@ -186,15 +144,9 @@ func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Ru
 	if err != nil {
 		return false, err
 	}
-	var errs []error
-	for _, runs := range parts(all, sizes) {
-		answered, err := c.checkPart(ctx, id, runs, questions(runs, sizes), l)
-		errs = append(errs, err)
-		if !answered {
-			return false, errors.Join(errs...)
-		}
-	}
-	return true, errors.Join(errs...)
+	return crosscheck.InParts(parts(all, sizes), func(runs []ledger.Run) (bool, error) {
+		return c.checkPart(ctx, id, runs, questions(runs, sizes), l)
+	})
 }
 
 // sizes counts the nodes of DAGs.
@@ -248,7 +200,7 @@ func (c *Checker) checkPart(
 			return nil
 		}
 	}
-	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
+	if err := c.QueryEach(ctx, id, questions, schedd.Query{Nodes: true}, hear(true)); err != nil {
 		return false, err
 	}
 	if l.History {
@@ -328,7 +280,7 @@ func (c *Checker) forget(open []ledger.Run) {
 func (c *Checker) mark(t backend.Target, runs []ledger.Run) mark {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	latest, before := c.gate.Mark(t), make(map[key]crosscheck.Mark, len(runs))
+	latest, before := c.Mark(t), make(map[key]crosscheck.Mark, len(runs))
 	for _, run := range runs {
 		m, known := c.before[keyOf(run)]
 		if !known && latest.Newest != "" && run.Submitted.After(latest.At) {
@@ -371,5 +323,5 @@ func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, l *look) {
 		c.compared = map[backend.Target]map[key][]string{}
 	}
 	c.compared[g.Target] = compared
-	c.gate.SetMark(g.Target, m)
+	c.SetMark(g.Target, m)
 }

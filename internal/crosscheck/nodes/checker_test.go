@@ -41,12 +41,13 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, book: book, schedd: scheddtest.New(), clock: start}
 	w.schedd.Clock(func() time.Time { return w.clock })
 	w.Checker = &Checker{
-		Ledger: book, Schedd: w.schedd,
-		As:       func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
+		Driver: crosscheck.Driver[crosscheck.Observer]{
+			Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: w,
+			As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
+		},
 		Accounts: func(context.Context, backend.Target) ([]string, error) { return []string{scheddtest.Robot}, nil },
 		Started:  func(backend.Target) int64 { return 1 },
 		Daemon:   func(backend.Target) schedd.Daemon { return w.daemon },
-		Now:      func() time.Time { return w.clock }, Observer: w,
 	}
 	return w
 }

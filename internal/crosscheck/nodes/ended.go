@@ -88,7 +88,7 @@ func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
 	first, rest := d.verdicts(at)
 	if first != nil {
 		err := c.eachPage(ctx, func(tx *ledger.Tx) (int, error) {
-			return tx.EndFirstWaiting(d.run.UID, d.run.Attempt, *first, pageSize)
+			return tx.EndFirstWaiting(d.run.UID, d.run.Attempt, *first, crosscheck.PageSize)
 		})
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
 	}
 	return c.eachPage(
 		ctx,
-		func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, pageSize) },
+		func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, crosscheck.PageSize) },
 	)
 }
 

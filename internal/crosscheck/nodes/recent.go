@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -63,19 +62,19 @@ func (c *Checker) checkRecent(
 		these = constraint(runs)
 	}
 	err = c.hearAll(ctx, all, true, at, l, func(hear condor.JobFunc) error {
-		return c.Schedd.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Changed: &l.Period}, hear)
+		return c.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Changed: &l.Period}, hear)
 	})
 	if err != nil {
-		return false, fmt.Errorf("cross-check queue: %w", err)
+		return false, err
 	}
 	if l.History && l.Newest != l.since.Newest {
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.Period.Most + 1, Enough: never}
 		err := c.hearAll(ctx, all, false, at, l, func(hear condor.JobFunc) error {
-			return c.Schedd.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Left: &bounds}, hear)
+			return c.Query(ctx, id, schedd.Query{Where: these, Nodes: true, Left: &bounds}, hear)
 		})
 		if err != nil {
-			return false, fmt.Errorf("cross-check history: %w", err)
+			return false, err
 		}
 	}
 	if err := c.askNamed(ctx, id, all, runs, l, at); err != nil {
@@ -111,13 +110,8 @@ func (c *Checker) askNamed(
 	case len(clusters) > maxNamedNodes:
 		return schedd.ErrTooMany
 	}
-	if err := c.askQueue(
-		ctx,
-		id,
-		[]condor.Constraint{schedd.NodesNamed(clusters)},
-		all.hearer(true, at),
-	); err != nil ||
-		!l.History {
+	named := schedd.Query{Where: schedd.NodesNamed(clusters), Nodes: true}
+	if err := c.Query(ctx, id, named, all.hearer(true, at)); err != nil || !l.History {
 		return err
 	}
 	since := l.since
@@ -181,7 +175,7 @@ func (c *Checker) hearAll(
 	if err != nil {
 		return err
 	}
-	for page := range slices.Chunk(shown, pageSize) {
+	for page := range slices.Chunk(shown, crosscheck.PageSize) {
 		if err := c.hearShown(ctx, all, page, queued, at); err != nil {
 			return err
 		}

@@ -22,23 +22,18 @@ func (c *Checker) Reconcile(
 	dry bool,
 	found func(crosscheck.Difference),
 ) (checked int, err error) {
-	for _, g := range backend.Groups(runs) {
-		n, another := c.reconcileGroup(ctx, g, dry, found)
-		checked, err = checked+n, errors.Join(err, another)
-	}
-	return checked, err
+	return c.InOrder(ctx, runs, func(id schedd.Identity, g backend.Group) (int, error) {
+		return c.reconcileGroup(ctx, id, g, dry, found)
+	})
 }
 
 func (c *Checker) reconcileGroup(
 	ctx context.Context,
+	id schedd.Identity,
 	g backend.Group,
 	dry bool,
 	found func(crosscheck.Difference),
 ) (checked int, err error) {
-	id, err := c.As(ctx, g.Target)
-	if err != nil {
-		return 0, err
-	}
 	l := &look{target: g.Target}
 	g.Runs = c.owned(ctx, g.Runs, l)
 	sizes, err := c.sizes(ctx, g.Runs)
@@ -48,18 +43,16 @@ func (c *Checker) reconcileGroup(
 	for k, of := range sizes {
 		sizes[k] = size{open: of.total, total: of.total}
 	}
-	var errs []error
-	for _, runs := range parts(g.Runs, sizes) {
+	_, err = crosscheck.InParts(parts(g.Runs, sizes), func(runs []ledger.Run) (bool, error) {
 		answered, err := c.reconcilePart(ctx, id, runs, questions(runs, sizes), l, dry, found)
-		errs = append(errs, err)
-		if !answered {
-			break
+		if answered {
+			for _, run := range runs {
+				checked += sizes[keyOf(run)].total
+			}
 		}
-		for _, run := range runs {
-			checked += sizes[keyOf(run)].total
-		}
-	}
-	return checked, errors.Join(append(errs, l.unowned)...)
+		return answered, err
+	})
+	return checked, errors.Join(err, l.unowned)
 }
 
 func (c *Checker) reconcilePart(
@@ -77,7 +70,7 @@ func (c *Checker) reconcilePart(
 		return false, err
 	}
 	defer c.tellRepaired(all)
-	if err := c.askQueue(ctx, id, questions, all.hearer(true, at)); err != nil {
+	if err := c.QueryEach(ctx, id, questions, schedd.Query{Nodes: true}, all.hearer(true, at)); err != nil {
 		return false, err
 	}
 	if err := c.askHistory(ctx, id, all, runs, mark{}, all.hearer(false, at)); err != nil {

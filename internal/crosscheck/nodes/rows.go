@@ -3,12 +3,10 @@ package nodes
 import (
 	"context"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 )
-
-// pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
-const pageSize = 1000
 
 // readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of; full: also
 // of the others.
@@ -80,11 +78,11 @@ func (k *comparison) readWaiting(tx *ledger.Tx, from int) (next int, err error) 
 
 func (k *comparison) readUnchanged(tx *ledger.Tx, from int) (next int, err error) {
 	read, last := 0, 0
-	err = tx.UnchangedNodes(k.run.UID, k.run.Attempt, from, pageSize, func(number, cluster, jobStatus int) {
+	err = tx.UnchangedNodes(k.run.UID, k.run.Attempt, from, crosscheck.PageSize, func(number, cluster, jobStatus int) {
 		k.unchanged[number] = seen{cluster, condor.JobStatus(jobStatus)}
 		read, last = read+1, number
 	})
-	if read == pageSize {
+	if read == crosscheck.PageSize {
 		next = last + 1
 	}
 	return next, err
@@ -92,14 +90,14 @@ func (k *comparison) readUnchanged(tx *ledger.Tx, from int) (next int, err error
 
 // readAll reads all nodes that had a job in this DAG.
 func (k *comparison) readAll(tx *ledger.Tx, from int) (next int, err error) {
-	page, err := tx.Nodes(k.run.UID, k.run.Attempt, ledger.NodeFilter{From: from, Limit: pageSize})
+	page, err := tx.Nodes(k.run.UID, k.run.Attempt, ledger.NodeFilter{From: from, Limit: crosscheck.PageSize})
 	for _, n := range page {
 		if n.Cluster > 0 && n.Source != ledger.SourceCarried {
 			k.rows[n.Number] = n
 		}
 		next = n.Number + 1
 	}
-	if len(page) < pageSize {
+	if len(page) < crosscheck.PageSize {
 		next = 0
 	}
 	return next, err
@@ -109,13 +107,13 @@ func (k *comparison) readOthers(tx *ledger.Tx, from int) (next int, err error) {
 	page, err := tx.Nodes(
 		k.run.UID,
 		k.run.Attempt,
-		ledger.NodeFilter{Unconfirmed: true, Changed: true, From: from, Limit: pageSize},
+		ledger.NodeFilter{Unconfirmed: true, Changed: true, From: from, Limit: crosscheck.PageSize},
 	)
 	for _, n := range page {
 		k.rows[n.Number] = n
 		next = n.Number + 1
 	}
-	if len(page) < pageSize {
+	if len(page) < crosscheck.PageSize {
 		next = 0
 	}
 	return next, err

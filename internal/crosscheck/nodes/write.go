@@ -88,7 +88,7 @@ func (k *comparison) eachTold(history bool, fn func(page []int, absent map[int]b
 		}
 	}
 	slices.Sort(numbers)
-	for page := range slices.Chunk(numbers, pageSize) {
+	for page := range slices.Chunk(numbers, crosscheck.PageSize) {
 		if err := fn(page, absent); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -75,11 +76,7 @@ func (c *Controller) reconcileJobs(
 	checker := c.crosscheck
 	if o.DryRun { // it does not record whether a schedd answers, either
 		checker = &crosscheck.Checker{
-			Ledger:   c.Ledger,
-			Schedd:   c.Answering.Schedd,
-			As:       c.Questioner,
-			Now:      c.Now,
-			Observer: checked{c},
+			Driver: reconciler.Drives[crosscheck.RunObserver](c.Common, c.Answering.Schedd, checked{c}),
 		}
 	}
 	return checker.Reconcile(ctx, runs, o.DryRun, found)

@@ -42,10 +42,14 @@ func (c Common) Chooses() pool.Chooser {
 }
 
 // Checks returns the cross-check of runs of a kind.
-func (c Common) Checks(kind ledger.Kind, condor crosscheck.Schedd, o crosscheck.Observer) *crosscheck.Checker {
-	return &crosscheck.Checker{
-		Kind: kind, Ledger: c.Ledger, Schedd: condor, As: c.Questioner, Now: c.Now, Observer: o,
-		Whole: c.FullCrosscheck, Mirrors: c.Mirrors,
+func (c Common) Checks(kind ledger.Kind, condor crosscheck.Schedd, o crosscheck.RunObserver) *crosscheck.Checker {
+	return &crosscheck.Checker{Driver: Drives(c, condor, o), Kind: kind, Mirrors: c.Mirrors}
+}
+
+// Drives returns what makes the passes of a cross-check.
+func Drives[O crosscheck.Observer](c Common, condor crosscheck.Schedd, o O) crosscheck.Driver[O] {
+	return crosscheck.Driver[O]{
+		Ledger: c.Ledger, Schedd: condor, As: c.Questioner, Now: c.Now, Observer: o, Whole: c.FullCrosscheck,
 	}
 }
 

@@ -141,15 +141,8 @@ func New(o Options) (*Controller, error) {
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.WorkflowKind, o.Output, o.Log
 	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled, 1) }
 	c.nodes = &nodes.Checker{
-		Ledger:   o.Ledger,
-		Schedd:   o.Schedd,
-		As:       c.Questioner,
-		Accounts: c.sender.Owners.AccountsOf,
-		Started:  c.dags.Started,
-		Daemon:   c.dags.Daemon,
-		Now:      o.Now,
-		Observer: followed{c},
-		Whole:    o.FullCrosscheck,
+		Driver:   reconciler.Drives[crosscheck.Observer](o.Common, o.Schedd, followed{c}),
+		Accounts: c.sender.Owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon,
 	}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = c.Pusher(push.Options{

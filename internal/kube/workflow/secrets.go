@@ -27,8 +27,9 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 	if !c.Informer.HasSynced() {
 		return false, errors.New("which HTCWorkflows there are is not known yet")
 	}
+	unknown := func(_ *v1alpha1.HTCWorkflow, runs []ledger.Run) bool { return len(runs) == 0 }
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		needed, err = c.LostWith(tx, own, func(_ *v1alpha1.HTCWorkflow, runs []ledger.Run) bool { return len(runs) == 0 })
+		needed, err = c.LostWith(tx, own, unknown)
 		return err
 	})
 	return needed, err
