@@ -161,7 +161,7 @@ func (c *Controller) compareStatus(ctx context.Context, job *v1alpha1.HTCJob) (w
 	if err != nil || s.Run == nil || job.DeletionTimestamp != nil {
 		return "", "", err
 	}
-	was, is = statusWords(job.Status, lifecycle.NewStatus(s, lifecycle.View{Decision: lifecycle.Plan(s), Now: c.Now()}))
+	was, is = statusWords(job.Status, lifecycle.NewStatus(s, lifecycle.View{Now: c.Now()}))
 	return was, is, nil
 }
 

@@ -72,17 +72,9 @@ func (c current) Follow(ctx context.Context) error {
 func (c current) Object() (*v1alpha1.HTCJob, v1alpha1.HTCJobStatus) { return c.s.Job, c.s.Job.Status }
 
 func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCJobStatus {
-	job := c.s.Job
-	v := lifecycle.View{
-		Decision: c.d, Secret: c.Prover.Of(c.AccountOf(job)), Fresh: c.freshness.Of(string(job.UID)),
-		Logs:    lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.Memory.Of(c.key).Kind.logs},
-		Blocker: blockers.Of(reconciler.Acting), Unfetched: blockers.Of(reconciler.Fetching),
-		Unpushed: blockers.Of(reconciler.Pushing), Now: now,
-		Backend: c.Answering.State(c.endpointOf(c.s, c.d, blockers[reconciler.Acting])),
-	}
-	if run := c.s.Run; run != nil {
-		v.Match = c.Matching.Of(run.UID, run.Attempt)
-	}
+	at := c.endpointOf(c.s, c.d, blockers[reconciler.Acting])
+	v := c.View(c.s.Job, c.s.Run, at, c.freshness, blockers, now)
+	v.Logs = lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.Memory.Of(c.key).Kind.logs}
 	return lifecycle.NewStatus(c.s, v)
 }
 

@@ -126,7 +126,7 @@ func keeps(run *ledger.Run) string {
 }
 
 // rerunCondition says why the annotations cannot be followed. It is absent where they can be.
-func rerunCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+func rerunCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	why := s.refusesAgain()
 	if why == "" {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRerunRefused)

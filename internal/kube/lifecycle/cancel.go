@@ -38,7 +38,7 @@ func Cancels(job *v1alpha1.HTCJob, run *ledger.Run) (procs procset.Set, why stri
 }
 
 // cancelCondition says why the annotation cannot be followed. It is absent where it can be.
-func cancelCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+func cancelCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	_, why := Cancels(s.Job, s.Run)
 	if why == "" {
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionCancelRefused)

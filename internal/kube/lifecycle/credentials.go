@@ -10,7 +10,7 @@ import (
 
 // FreshCondition shows whether the credentials of active jobs are valid, and for some time more.
 func FreshCondition(
-	set func(kind string, is metav1.ConditionStatus, reason, message string),
+	set SetCondition,
 	conditions *[]metav1.Condition,
 	active bool,
 	fresh *jobcredentials.Freshness,

@@ -126,7 +126,7 @@ func (s Situation) SparesRunning(stop string) bool {
 }
 
 // earlyConditions say that an attempt has ended, or is to end, before all its jobs have.
-func earlyConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+func earlyConditions(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	for kind, stop := range earlyStops {
 		if s.Run == nil || s.Run.Stop != stop {
 			meta.RemoveStatusCondition(&status.Conditions, kind)

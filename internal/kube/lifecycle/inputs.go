@@ -14,12 +14,12 @@ const ReasonInputFailed = "InputFailed"
 
 // inputsCondition says whether what spec.inputs, spec.itemsFrom and spec.credentials name is there. An HTCJob without
 // them, or with URLs alone, has no such condition; one with credentials alone has it once one was missing.
-func inputsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
+func inputsCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
 	const kind = v1alpha1.ConditionInputsReady
 	spec, run := s.Job.Spec, s.Run
 	read := spec.Brings() || spec.ItemsFrom != nil
 	switch {
-	case v.blockedBy(kind):
+	case v.BlockedBy(kind):
 		set(kind, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case !read && len(spec.Credentials) == 0 && (run == nil || run.InputsDigest+run.ItemsDigest == ""):
 		meta.RemoveStatusCondition(&status.Conditions, kind)

@@ -46,7 +46,7 @@ type LogsView struct {
 }
 
 // logsCondition says whether the Pod exists or what prevents it.
-func logsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v LogsView) {
+func logsCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation, v LogsView) {
 	had := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	goal, wanted := LogsGoal(s)
 	tried := v.Outcome != nil && v.Outcome.Goal == goal

@@ -11,7 +11,7 @@ import (
 // MatchableCondition shows why jobs wait for a slot, while there are any. What was known stays until more is. A job
 // that is started in vain is told also while it is seen running.
 func MatchableCondition(
-	set func(kind string, is metav1.ConditionStatus, reason, message string),
+	set SetCondition,
 	conditions *[]metav1.Condition,
 	waits bool,
 	v *matching.Verdict,

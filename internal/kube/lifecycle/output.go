@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -26,16 +25,10 @@ func (s Situation) awaitsOutput() bool {
 
 // outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose
 // output is not fetched, has no such condition.
-func outputCondition(set setCondition, s Situation, v View) {
+func outputCondition(set SetCondition, s Situation, v View) {
 	run, n := s.Run, s.Output
-	if run != nil && run.State == ledger.Refused &&
-		meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
-		set(
-			v1alpha1.ConditionOutputFetched,
-			metav1.ConditionTrue,
-			"NothingToFetch",
-			"this attempt was refused: no job of it ran",
-		)
+	if run != nil && run.State == ledger.Refused {
+		NothingToFetch(set, s.Job.Status.Conditions)
 	}
 	if run == nil || run.OutputDir == "" || run.State != ledger.Submitted && run.State != ledger.Removed {
 		return

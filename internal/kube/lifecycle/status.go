@@ -21,30 +21,29 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd
-// answers.
+// View is what the status of an object of either kind needs in addition to the situation: what blocks it, and whether
+// the schedd answers.
 type View struct {
-	Decision  Decision
-	Blocker   *Blocker                  // why the HTCJob makes no progress; nil if nothing blocks it
+	Blocker   *Blocker                  // why it makes no progress; nil if nothing blocks it
 	Secret    backend.Proof             // of the Secret it is sent with
 	Fresh     *jobcredentials.Freshness // about the credentials of the jobs; nil: not known
 	Match     *matching.Verdict         // about slots for jobs that wait; nil: not known
 	Unfetched *Blocker                  // why output is not fetched
 	Unpushed  *Blocker                  // why artifacts are not pushed
-	Logs      LogsView
+	Logs      LogsView                  // of an HTCJob
 	Backend   backend.Reachability
 	Now       time.Time
 }
 
-// Blocker is why an HTCJob, or the fetching of its output, makes no progress at the moment.
+// Blocker is why an object, or the fetching of its output, makes no progress at the moment.
 type Blocker struct {
 	Condition string // the condition it makes False
 	Reason    string
 	Message   string
 }
 
-// blockedBy reports whether there is a blocker that this condition shows.
-func (v View) blockedBy(condition string) bool {
+// BlockedBy reports whether there is a blocker that this condition shows.
+func (v View) BlockedBy(condition string) bool {
 	return v.Blocker != nil && v.Blocker.Condition == condition
 }
 
@@ -54,9 +53,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		Phase:              v1alpha1.PhasePending,
 		ObservedGeneration: s.Job.Generation,
 		Attempt:            s.Job.Status.Attempt,
-	}
-	for _, condition := range s.Job.Status.Conditions {
-		status.Conditions = append(status.Conditions, *condition.DeepCopy())
+		Conditions:         slices.Clone(s.Job.Status.Conditions),
 	}
 	if s.Run != nil {
 		describeRun(&status, s)
@@ -67,20 +64,16 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if kept {
 		status = *s.Job.Status.DeepCopy()
 	}
-	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: is, Reason: reason, Message: Shorten(message, maxConditionMessage),
-			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.Now)),
-		})
-	}
+	set := Sets(&status.Conditions, &status.ObservedGeneration, v.Now)
 	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it,
 	// too.
 	if !kept {
 		submittedCondition(set, s, v)
 		inputsCondition(set, &status, s, v)
 		FreshCondition(set, &status.Conditions, !status.Phase.Terminal() && status.Active > 0, v.Fresh)
-		endConditions(set, s, status.Phase)
-		progressConditions(set, &status, s)
+		reason, message := phaseNews(s, status.Phase)
+		rests := status.Phase == v1alpha1.PhaseSuspended && s.stage() != stopping
+		EndConditions(set, &status.Conditions, status.Phase, reason, message, "not every job has ended", rests)
 		earlyConditions(set, &status, s)
 		heldCondition(set, &status, s)
 		tooLong := func(f v1alpha1.Failure) bool { return f.Reason == condor.ReasonIdleTooLong }
@@ -94,32 +87,11 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		logsCondition(set, &status, s, v.Logs)
 		flatFields(&status, s)
 	}
-	if v.blockedBy(v1alpha1.ConditionCredentials) {
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	} else {
-		sent := s.Run != nil && s.Run.State == ledger.Submitted
-		CredentialsCondition(set, status.Conditions, v.Secret, status.Phase.Terminal(), sent)
+	sent := s.Run != nil && s.Run.State == ledger.Submitted
+	if !sent {
+		v.Backend.Missing = 0
 	}
-	switch {
-	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil &&
-		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
-		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
-	case v.Backend.Asked && v.Backend.Down:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
-	case v.Backend.Missing > 0 && s.Run != nil && s.Run.State == ledger.Submitted:
-		set(
-			v1alpha1.ConditionBackendReachable,
-			metav1.ConditionUnknown,
-			backend.ReasonJobsMissing,
-			v.Backend.MissingMessage(),
-		)
-	case v.Backend.Asked:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
-	}
-	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
-		// It says what the user can do.
-		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	}
+	v.Dependencies(set, status.Conditions, status.Phase.Terminal(), s.Job.DeletionTimestamp != nil, sent)
 	far := Far(status.Reason, status.Message)
 	if !kept {
 		_, far = phaseNews(s, status.Phase)
@@ -135,17 +107,12 @@ func deletionKeeps(s Situation) bool {
 	return s.Job.DeletionTimestamp != nil && (ended || s.Run != nil && s.Run.State == ledger.Submitted)
 }
 
-// maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
-const maxConditionMessage = 4096
-
-type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
-
 // describeRun fills in everything that comes from the newest run.
 func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	run, back := s.Run, s.withheld()
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.InputsDigest, status.ItemsDigest = run.InputsDigest, run.ItemsDigest
-	status.LastChecked, status.Effective = timeOrNil(run.Checked), s.effective()
+	status.LastChecked, status.Effective = TimeOrNil(run.Checked), s.effective()
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if s.changed() && !back {
 		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
@@ -162,7 +129,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	case back && !suspended: // this attempt has ended; the next one is held back
 	case run.State == ledger.Refused:
 		status.Succeeded, status.Failed = int32(s.Counts.Succeeded), int32(run.Procs+s.Counts.Failed)
-		status.CompletionTime = timeOrNil(run.Ended)
+		status.CompletionTime = TimeOrNil(run.Ended)
 	case run.State == ledger.Submitted || suspended && back:
 		n := s.Counts
 		status.Active, status.Succeeded, status.Failed = int32(n.Active), int32(n.Succeeded), int32(n.Failed)
@@ -176,11 +143,11 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		status.Stopped = int32(s.stopped())
 		status.User = run.Account
 		if !suspended {
-			status.StartTime, status.StartedAt = timeOrNil(run.Submitted), timeOrNil(run.Started)
+			status.StartTime, status.StartedAt = TimeOrNil(run.Submitted), TimeOrNil(run.Started)
 			status.Duration, status.Usage = ran(s), used(s)
 		}
 		if !suspended && !(s.stage() == stopping && s.Stopped > 0) {
-			status.CompletionTime = timeOrNil(run.Ended)
+			status.CompletionTime = TimeOrNil(run.Ended)
 		}
 		status.Failures = describeFailures(s)
 		status.Outputs = describeOutputs(s)
@@ -194,8 +161,8 @@ func describeFailures(s Situation) []v1alpha1.Failure {
 			JobID:    p.JobID(),
 			Proc:     new(int32(p.Proc)),
 			Item:     itemOf(s, p),
-			ExitCode: int32OrNil(p.ExitCode),
-			Signal:   int32OrNil(p.Signal),
+			ExitCode: Int32OrNil(p.ExitCode),
+			Signal:   Int32OrNil(p.Signal),
 			Reason:   p.Reason,
 			Message:  Shorten(p.Message, MaxNote),
 			Stderr:   p.Stderr,
@@ -247,13 +214,13 @@ func allRemoved(s Situation) bool {
 	return len(s.Failures) > 0
 }
 
-func submittedCondition(set setCondition, s Situation, v View) {
+func submittedCondition(set SetCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
 	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) ||
 		v.Blocker.Reason == ReasonOutputAwaited),
-		v.blockedBy(v1alpha1.ConditionInputsReady),
-		v.blockedBy(v1alpha1.ConditionSubmitted) && v.Decision.Action == Submit:
+		v.BlockedBy(v1alpha1.ConditionInputsReady),
+		v.BlockedBy(v1alpha1.ConditionSubmitted) && Plan(s).Action == Submit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		reason, message := "Suspended", "spec.suspend is true"
@@ -278,7 +245,7 @@ func submittedCondition(set setCondition, s Situation, v View) {
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
 	case v.Blocker != nil:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	case v.Decision.Action == Recover:
+	case Plan(s).Action == Recover:
 		set(
 			v1alpha1.ConditionSubmitted,
 			metav1.ConditionUnknown,
@@ -290,50 +257,7 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	}
 }
 
-func endConditions(set setCondition, s Situation, phase v1alpha1.Phase) {
-	reason, message := phaseNews(s, phase)
-	switch phase {
-	case v1alpha1.PhaseSucceeded:
-		set(v1alpha1.ConditionComplete, metav1.ConditionTrue, reason, message)
-		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, reason, message)
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
-		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, reason, message)
-		set(v1alpha1.ConditionFailed, metav1.ConditionTrue, reason, message)
-	default:
-		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", notEnded)
-		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", notEnded)
-	}
-}
-
-const notEnded = "not every job has ended"
-
-// progressConditions sets the two conditions, present and true or absent, by which kstatus and tools built on it tell
-// "in progress" and "failed" from "current".
-func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
-	stays := ""
-	switch status.Phase {
-	case v1alpha1.PhaseSucceeded:
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
-		stays = v1alpha1.ConditionStalled
-		reason, message := phaseNews(s, status.Phase)
-		set(stays, metav1.ConditionTrue, reason, message)
-	case v1alpha1.PhaseSuspended:
-		if s.stage() != stopping {
-			break
-		}
-		fallthrough
-	default:
-		stays = v1alpha1.ConditionReconciling
-		set(stays, metav1.ConditionTrue, "NotEnded", notEnded)
-	}
-	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
-		if kind != stays {
-			meta.RemoveStatusCondition(&status.Conditions, kind)
-		}
-	}
-}
-
-func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+func suspendedCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
 	switch run := s.Run; {
 	case s.withheld():
@@ -383,7 +307,7 @@ func Paused(many string, run ledger.Run) (reason, message string) {
 	)
 }
 
-func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+func heldCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
@@ -401,14 +325,16 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 // seconds truncates a time to the API's precision.
 func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }
 
-func timeOrNil(t time.Time) *metav1.Time {
+// TimeOrNil returns a time as the API has it, nil for the zero time.
+func TimeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil
 	}
 	return new(metav1.NewTime(seconds(t).Local()))
 }
 
-func int32OrNil(n *int) *int32 {
+// Int32OrNil returns a number as the API has it.
+func Int32OrNil(n *int) *int32 {
 	if n == nil {
 		return nil
 	}

@@ -71,7 +71,7 @@ func At(destination string, proc int) string {
 
 // pushedCondition says how many artifacts of the newest attempt have been pushed. An HTCJob that makes none has no such
 // condition.
-func pushedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
+func pushedCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
 	const kind = v1alpha1.ConditionOutputsPushed
 	run, n := s.Run, s.Pushes
 	if run == nil || !n.Any || run.State != ledger.Submitted && run.State != ledger.Removed {

@@ -2,6 +2,7 @@ package poolcontrol
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 		Open:               int32(n.Open),
 		Waiting:            int32(n.Waiting),
 		ObservedGeneration: p.Generation,
+		Conditions:         slices.Clone(p.Status.Conditions),
 	}
 	for _, at := range n.Namespaces[:min(len(n.Namespaces), v1alpha1.MaxPoolNamespaces)] {
 		s.Namespaces = append(
@@ -47,15 +49,7 @@ func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 			v1alpha1.PoolNamespace{Name: at.Name, Open: int32(at.Open), Waiting: int32(at.Waiting)},
 		)
 	}
-	for _, c := range p.Status.Conditions {
-		s.Conditions = append(s.Conditions, *c.DeepCopy())
-	}
-	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
-			Type: kind, Status: is, Reason: reason, Message: shorten(message), ObservedGeneration: p.Generation,
-			LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
-		})
-	}
+	set := lifecycle.Sets(&s.Conditions, &s.ObservedGeneration, v.now)
 	is, reason, message := reachable(v.schedds)
 	set(v1alpha1.PoolReachable, is, reason, message)
 	if message := slowed(v.schedds); message != "" {
@@ -153,18 +147,4 @@ func reachable(all []reached) (is metav1.ConditionStatus, reason, message string
 		return metav1.ConditionTrue, "Answered", "the schedd answered when last asked"
 	}
 	return metav1.ConditionTrue, "Answered", fmt.Sprintf("%d of %d schedds answered when last asked", up, len(all))
-}
-
-// maxMessage keeps a condition far under the API's own limit of 32,768 bytes.
-const maxMessage = 2048
-
-func shorten(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	cut := maxMessage
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + " ..."
 }

@@ -7,7 +7,6 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // Objects changes objects in the apiserver.

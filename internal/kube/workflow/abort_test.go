@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -36,7 +37,7 @@ func TestAWorkflowThatANodeHasEndedReturnsWhatItsStepSays(t *testing.T) {
 			)
 			s = s.with(first, of(2, c.finally))
 			require.Equal(t, c.phase, s.phase())
-			require.Equal(t, c.code, newStatus(s, view{}).ExitCode)
+			require.Equal(t, c.code, newStatus(s, lifecycle.View{}).ExitCode)
 		})
 	}
 }

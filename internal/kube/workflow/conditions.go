@@ -10,16 +10,15 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/target/backend"
 )
-
-type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
 
 const notEnded = "not every node has ended"
 
-func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
+func (s Situation) conditions(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus, v lifecycle.View) {
 	s.submittedCondition(set, v)
-	s.endConditions(set, status)
+	reason, message := s.news(status.Phase)
+	suspended := status.Phase == v1alpha1.PhaseSuspended
+	lifecycle.EndConditions(set, &status.Conditions, status.Phase, reason, message, notEnded, suspended)
 	s.suspendedCondition(set, status)
 	s.heldCondition(set, status)
 	s.outputCondition(set, v)
@@ -30,9 +29,9 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 	case int(s.Workflow.Status.Attempt) != s.Attempt:
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRepeatExhausted)
 	}
-	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
 	switch {
-	case blockedBy(v1alpha1.ConditionInputsReady):
+	case v.BlockedBy(v1alpha1.ConditionInputsReady):
+		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case status.InputsDigest != "":
 		set(
 			v1alpha1.ConditionInputsReady,
@@ -48,45 +47,20 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 			"the table of itemsFrom, and the credentials, have been read",
 		)
 	}
-	if blockedBy(v1alpha1.ConditionInputsReady) {
-		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-	}
 	s.dependencies(set, status, v)
 }
 
-// dependencies sets the conditions about what a workflow needs while it is active, or to be deleted: its account and
-// its schedd.
-func (s Situation) dependencies(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
-	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
-	deleted := s.Workflow.DeletionTimestamp != nil
-	if blockedBy(v1alpha1.ConditionCredentials) {
-		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-	} else {
-		dag := s.newest()
-		sent := dag != nil && dag.Run.State == ledger.Submitted
-		lifecycle.CredentialsCondition(set, status.Conditions, v.account, status.Phase.Terminal(), sent)
+// dependencies sets the conditions about what a workflow needs: see lifecycle.
+func (s Situation) dependencies(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus, v lifecycle.View) {
+	dag := s.newest()
+	if dag == nil {
+		v.Backend.Missing = 0
 	}
-	switch {
-	case deleted && blockedBy(v1alpha1.ConditionBackendReachable): // it says what the user can do
-		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
-	case status.Phase.Terminal() && !deleted && meta.FindStatusCondition(status.Conditions,
-		v1alpha1.ConditionBackendReachable) != nil:
-		// What has ended no longer depends on the schedd.
-	case v.backend.Asked && v.backend.Down:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
-	case v.backend.Missing > 0 && len(s.DAGs) > 0:
-		set(
-			v1alpha1.ConditionBackendReachable,
-			metav1.ConditionUnknown,
-			backend.ReasonJobsMissing,
-			v.backend.MissingMessage(),
-		)
-	case v.backend.Asked:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
-	}
+	sent := dag != nil && dag.Run.State == ledger.Submitted
+	v.Dependencies(set, status.Conditions, status.Phase.Terminal(), s.Workflow.DeletionTimestamp != nil, sent)
 }
 
-func (s Situation) submittedCondition(set setCondition, v view) {
+func (s Situation) submittedCondition(set lifecycle.SetCondition, v lifecycle.View) {
 	dag := s.newest()
 	is, reason, message := metav1.ConditionFalse, "Waiting", "waiting to be submitted"
 	switch {
@@ -97,17 +71,17 @@ func (s Situation) submittedCondition(set setCondition, v view) {
 		}
 	case s.over() && s.refused() != nil:
 		reason, message = s.refused().Run.Reason, s.refused().Run.Message
-	case v.blocker != nil && v.blocker.Condition == v1alpha1.ConditionSubmitted:
-		reason, message = v.blocker.Reason, v.blocker.Message
+	case v.Blocker != nil && v.Blocker.Condition == v1alpha1.ConditionSubmitted:
+		reason, message = v.Blocker.Reason, v.Blocker.Message
 	case dag != nil && dag.Run.State == ledger.Submitted:
 		is, reason, message = metav1.ConditionTrue, "Submitted", fmt.Sprintf(
 			"DAG %d.0 is at schedd %s",
 			dag.Run.Cluster,
 			dag.Run.Schedd,
 		)
-	case v.blocker != nil:
-		reason, message = v.blocker.Reason, v.blocker.Message
-	case v.decision.Action == Recover:
+	case v.Blocker != nil:
+		reason, message = v.Blocker.Reason, v.Blocker.Message
+	case Plan(s).Action == Recover:
 		is, reason, message = metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this DAG already"
 	}
 	set(v1alpha1.ConditionSubmitted, is, reason, message)
@@ -184,38 +158,7 @@ func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
 	return reason, message
 }
 
-// endConditions sets those that say whether it has ended, and the two by which kstatus and tools built on it tell "in
-// progress" and "failed" from "current".
-func (s Situation) endConditions(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
-	reason, message := s.news(status.Phase)
-	stays := v1alpha1.ConditionReconciling
-	switch status.Phase {
-	case v1alpha1.PhaseSucceeded:
-		stays = ""
-		set(v1alpha1.ConditionComplete, metav1.ConditionTrue, reason, message)
-		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, reason, message)
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
-		stays = v1alpha1.ConditionStalled
-		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, reason, message)
-		set(v1alpha1.ConditionFailed, metav1.ConditionTrue, reason, message)
-		set(stays, metav1.ConditionTrue, reason, message)
-	default:
-		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", notEnded)
-		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", notEnded)
-		if status.Phase == v1alpha1.PhaseSuspended {
-			stays = ""
-		} else {
-			set(stays, metav1.ConditionTrue, "NotEnded", notEnded)
-		}
-	}
-	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
-		if kind != stays {
-			meta.RemoveStatusCondition(&status.Conditions, kind)
-		}
-	}
-}
-
-func (s Situation) suspendedCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
+func (s Situation) suspendedCondition(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus) {
 	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
 	switch {
 	case status.Phase == v1alpha1.PhaseSuspended:
@@ -231,7 +174,7 @@ func (s Situation) suspendedCondition(set setCondition, status *v1alpha1.HTCWork
 	set(v1alpha1.ConditionSuspended, is, reason, message)
 }
 
-func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
+func (s Situation) heldCondition(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus) {
 	dag := s.newest()
 	switch {
 	case dag != nil && (dag.held() || s.nodes().Held > 0):
@@ -245,29 +188,23 @@ func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowS
 	}
 }
 
-func (s Situation) outputCondition(set setCondition, v view) {
+func (s Situation) outputCondition(set lifecycle.SetCondition, v lifecycle.View) {
 	var dag *DAG // the newest that was sent
 	for i := range s.DAGs {
 		if s.DAGs[i].Run.State == ledger.Submitted {
 			dag = &s.DAGs[i]
 		}
 	}
-	if dag == nil && s.refused() != nil &&
-		meta.FindStatusCondition(s.Workflow.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
-		set(
-			v1alpha1.ConditionOutputFetched,
-			metav1.ConditionTrue,
-			"NothingToFetch",
-			"this attempt was refused: no job of it ran",
-		)
+	if dag == nil && s.refused() != nil {
+		lifecycle.NothingToFetch(set, s.Workflow.Status.Conditions)
 	}
 	if dag == nil || dag.Run.OutputDir == "" {
 		return
 	}
 	is, reason, message := metav1.ConditionTrue, "Fetched", "the output of all nodes that ended is here"
 	switch {
-	case s.Unfetched && v.unfetched != nil:
-		is, reason, message = metav1.ConditionFalse, v.unfetched.Reason, v.unfetched.Message
+	case s.Unfetched && v.Unfetched != nil:
+		is, reason, message = metav1.ConditionFalse, v.Unfetched.Reason, v.Unfetched.Message
 	case !dag.settled():
 		is, reason, message = metav1.ConditionFalse, "NotEnded", notEnded
 	case s.Unfetched:

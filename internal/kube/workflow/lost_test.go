@@ -32,7 +32,7 @@ func TestWhatALostDAGWaitsForStandsInACondition(t *testing.T) {
 	s := newSituation(t)
 	s.Workflow.Finalizers, s.Workflow.Status.JobID = []string{v1alpha1.Finalizer}, []string{"7.0"}
 	require.True(t, s.lost())
-	status := newStatus(s, view{blocker: &lifecycle.Blocker{Reason: "Retrying", Message: "no answer"}})
+	status := newStatus(s, lifecycle.View{Blocker: &lifecycle.Blocker{Reason: "Retrying", Message: "no answer"}})
 	require.Len(t, status.Conditions, 1)
 	require.Equal(t, "no answer", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Message)
 }

@@ -161,14 +161,14 @@ func gatherPushes(tx *ledger.Tx, s *Situation, run ledger.Run) error {
 
 // pushedCondition says how many artifacts of the newest attempt have been pushed. A workflow that makes none has no
 // such condition.
-func (s Situation) pushedCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
+func (s Situation) pushedCondition(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus, v lifecycle.View) {
 	const kind = v1alpha1.ConditionOutputsPushed
 	dag, n := s.newest(), s.Pushes
 	switch {
 	case dag == nil || !n.Any:
 		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case n.Unpushed > 0 && v.unpushed != nil:
-		set(kind, metav1.ConditionFalse, v.unpushed.Reason, v.unpushed.Message)
+	case n.Unpushed > 0 && v.Unpushed != nil:
+		set(kind, metav1.ConditionFalse, v.Unpushed.Reason, v.Unpushed.Message)
 	case n.Unpushed > 0:
 		set(kind, metav1.ConditionFalse, "Pushing", lifecycle.Plural(n.Unpushed, "artifact")+" to be pushed")
 	case !s.over():

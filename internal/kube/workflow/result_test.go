@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -30,7 +31,7 @@ func TestSuccessOfAWorkflowWaitsForTheOutputIfItIsToldTo(t *testing.T) {
 		"finally waits":                     {newSituation(t, asked).with(of(0, two), of(1, one), of(2, ledger.Counts{Active: 1})), false, v1alpha1.PhaseIdle},
 	} {
 		c.s.Unfetched = !c.here
-		status := newStatus(c.s, view{})
+		status := newStatus(c.s, lifecycle.View{})
 		require.Equal(t, c.want, status.Phase, name)
 		complete := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionComplete)
 		require.Equal(t, c.want == v1alpha1.PhaseSucceeded, complete, name)
@@ -99,7 +100,7 @@ func TestAWorkflowsStatusHasASentence(t *testing.T) {
 			w.Status = v1alpha1.HTCWorkflowStatus{Attempt: 1, Phase: v1alpha1.PhaseSucceeded, Message: "before"}
 		}), "before", nil},
 	} {
-		status := newStatus(c.s, view{})
+		status := newStatus(c.s, lifecycle.View{})
 		require.Equal(t, c.want, status.Message, name)
 		require.Equal(t, c.code, status.ExitCode, name)
 	}

@@ -4,34 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/condor"
-	"htc.cern.ch/htcd/internal/target/backend"
-	"htc.cern.ch/htcd/internal/target/matching"
 )
-
-// view is what a status needs in addition to the situation.
-type view struct {
-	decision  Decision
-	blocker   *lifecycle.Blocker // why the workflow makes no progress; nil if nothing blocks it
-	account   backend.Proof      // of the Secret that it is sent with
-	fresh     *jobcredentials.Freshness
-	match     *matching.Verdict  // about slots for nodes that wait; nil: not known
-	unfetched *lifecycle.Blocker // why output is not fetched
-	unpushed  *lifecycle.Blocker // why artifacts are not pushed
-	backend   backend.Reachability
-	now       time.Time
-}
 
 // phase sums up the situation in one word, by the first rule that fits.
 func (s Situation) phase() v1alpha1.Phase {
@@ -144,25 +126,14 @@ func add(sum *v1alpha1.NodeCounts, n v1alpha1.NodeCounts) {
 }
 
 // newStatus returns the whole status of a workflow. It is pure; conditions keep the time of their last change.
-func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
+func newStatus(s Situation, v lifecycle.View) v1alpha1.HTCWorkflowStatus {
 	status := v1alpha1.HTCWorkflowStatus{
 		Phase:              s.phase(),
 		ObservedGeneration: s.Workflow.Generation,
 		Attempt:            s.Workflow.Status.Attempt,
+		Conditions:         slices.Clone(s.Workflow.Status.Conditions),
 	}
-	for _, condition := range s.Workflow.Status.Conditions {
-		status.Conditions = append(status.Conditions, *condition.DeepCopy())
-	}
-	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
-		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type:               kind,
-			Status:             is,
-			Reason:             reason,
-			Message:            lifecycle.Shorten(message, maxConditionMessage),
-			ObservedGeneration: status.ObservedGeneration,
-			LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
-		})
-	}
+	set := lifecycle.Sets(&status.Conditions, &status.ObservedGeneration, v.Now)
 	if s.Workflow.DeletionTimestamp != nil { // it removes the nodes, which is not a failure
 		status = *s.Workflow.Status.DeepCopy()
 		s.dependencies(set, &status, v)
@@ -172,9 +143,9 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	}
 	if s.lost() { // what the status says is all that is known
 		status = *s.Workflow.Status.DeepCopy()
-		if v.blocker != nil {
-			kind := cmp.Or(v.blocker.Condition, v1alpha1.ConditionSubmitted)
-			set(kind, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+		if v.Blocker != nil {
+			kind := cmp.Or(v.Blocker.Condition, v1alpha1.ConditionSubmitted)
+			set(kind, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 			status.Reason, status.Message = lifecycle.Summary(
 				status.Phase, status.Conditions, lifecycle.Far(status.Reason, status.Message))
 		}
@@ -185,7 +156,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	s.describeMetrics(&status)
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
-	lifecycle.FreshCondition(set, &status.Conditions, active(status), v.fresh)
+	lifecycle.FreshCondition(set, &status.Conditions, active(status), v.Fresh)
 	verdict, waits := s.matchable(&status, v)
 	lifecycle.MatchableCondition(set, &status.Conditions, waits, verdict)
 	switch status.Phase {
@@ -198,9 +169,6 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	status.Reason, status.Message = lifecycle.Summary(status.Phase, status.Conditions, far)
 	return status
 }
-
-// maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
-const maxConditionMessage = 4096
 
 // describeSteps counts the nodes, those that are not in HTCondor yet included. What can no longer be sent is futile.
 func (s Situation) describeSteps(status *v1alpha1.HTCWorkflowStatus) {
@@ -255,12 +223,12 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 		}
 		status.Schedd = cmp.Or(d.Run.Schedd, status.Schedd)
 		if !d.Run.Checked.IsZero() {
-			status.LastChecked = timeOrNil(d.Run.Checked)
+			status.LastChecked = lifecycle.TimeOrNil(d.Run.Checked)
 		}
 	}
-	status.StartTime = timeOrNil(s.DAGs[0].Run.Submitted)
+	status.StartTime = lifecycle.TimeOrNil(s.DAGs[0].Run.Submitted)
 	if s.over() {
-		status.CompletionTime = timeOrNil(run.Ended)
+		status.CompletionTime = lifecycle.TimeOrNil(run.Ended)
 		if code := s.returns(); code != nil && (*code == 0) == s.succeededAll() {
 			status.ExitCode = code
 		}
@@ -272,7 +240,7 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 
 func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
 	f := v1alpha1.NodeFailure{Failure: v1alpha1.Failure{
-		ExitCode: int32OrNil(n.ExitCode), Signal: int32OrNil(n.Signal), Reason: n.Reason,
+		ExitCode: lifecycle.Int32OrNil(n.ExitCode), Signal: lifecycle.Int32OrNil(n.Signal), Reason: n.Reason,
 		Message: lifecycle.Shorten(n.Message, lifecycle.MaxNote), Stderr: n.Stderr,
 	}}
 	if n.Cluster > 0 {
@@ -316,18 +284,4 @@ func (s Situation) describeSequences(status *v1alpha1.HTCWorkflowStatus) {
 		}
 	}
 	status.Sequences = n
-}
-
-func timeOrNil(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return new(metav1.NewTime(t.Truncate(time.Second).Local()))
-}
-
-func int32OrNil(n *int) *int32 {
-	if n == nil {
-		return nil
-	}
-	return new(int32(*n))
 }

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify/traces"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -83,19 +84,12 @@ func (c current) Object() (*v1alpha1.HTCWorkflow, v1alpha1.HTCWorkflowStatus) {
 }
 
 func (c current) Status(blockers reconciler.Blockers, now time.Time) v1alpha1.HTCWorkflowStatus {
+	var run *ledger.Run
 	at := c.NextEndpoint(c.s.Workflow)
 	if dag := c.s.newest(); dag != nil {
-		at = backend.TargetOf(dag.Run).Endpoint
+		run, at = &dag.Run, backend.TargetOf(dag.Run).Endpoint
 	}
-	v := view{
-		decision: c.d, backend: c.Answering.State(at), now: now, blocker: blockers.Of(reconciler.Acting),
-		unfetched: blockers.Of(reconciler.Fetching), unpushed: blockers.Of(reconciler.Pushing),
-		account: c.Prover.Of(c.AccountOf(c.s.Workflow)), fresh: c.freshness.Of(string(c.s.Workflow.UID)),
-	}
-	if dag := c.s.newest(); dag != nil {
-		v.match = c.Matching.Of(dag.Run.UID, dag.Run.Attempt)
-	}
-	return newStatus(c.s, v)
+	return newStatus(c.s, c.View(c.s.Workflow, run, at, c.freshness, blockers, now))
 }
 
 // Delay implements reconciler.Case. The time of the last check alone is not worth a write soon after another.

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -40,8 +41,10 @@ func (s Situation) unstarted(now time.Time) *matching.Verdict {
 
 // matchable returns what stands in the condition Matchable: what keeps DAGMan from its start, or its nodes from a slot.
 // The first is gone once DAGMan runs.
-func (s Situation) matchable(status *v1alpha1.HTCWorkflowStatus, v view) (verdict *matching.Verdict, waits bool) {
-	if late := s.unstarted(v.now); late != nil {
+func (s Situation) matchable(
+	status *v1alpha1.HTCWorkflowStatus, v lifecycle.View,
+) (verdict *matching.Verdict, waits bool) {
+	if late := s.unstarted(v.Now); late != nil {
 		return late, !status.Phase.Terminal()
 	}
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMatchable); c != nil &&
@@ -49,5 +52,5 @@ func (s Situation) matchable(status *v1alpha1.HTCWorkflowStatus, v view) (verdic
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMatchable)
 	}
 	tooLong := func(f v1alpha1.NodeFailure) bool { return f.Reason == condor.ReasonIdleTooLong }
-	return v.match, status.Nodes.Idle > 0 && !status.Phase.Terminal() || slices.ContainsFunc(status.Failures, tooLong)
+	return v.Match, status.Nodes.Idle > 0 && !status.Phase.Terminal() || slices.ContainsFunc(status.Failures, tooLong)
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -22,13 +23,13 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	})
 	s := newSituation(t).with(dag)
 	sent := s.newest().Run.Submitted
-	condition := func(v view) *metav1.Condition {
+	condition := func(v lifecycle.View) *metav1.Condition {
 		status := newStatus(s, v)
 		s.Workflow.Status = status
 		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionMatchable)
 	}
-	require.Nil(t, condition(view{now: sent.Add(schedd.StartsWithin - time.Second)}), "it may start at any moment")
-	late := condition(view{now: sent.Add(schedd.StartsWithin)})
+	require.Nil(t, condition(lifecycle.View{Now: sent.Add(schedd.StartsWithin - time.Second)}), "it may start at any moment")
+	late := condition(lifecycle.View{Now: sent.Add(schedd.StartsWithin)})
 	require.Equal(t, reasonNotStarted, late.Reason)
 	require.Contains(
 		t,
@@ -38,8 +39,8 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	require.Equal(t, reasonNotStarted, s.Workflow.Status.Reason)
 
 	s.DAGs[0].Job.JobStatus = int(condor.Running)
-	require.Nil(t, condition(view{now: sent.Add(2 * schedd.StartsWithin)}), "it has started")
+	require.Nil(t, condition(lifecycle.View{Now: sent.Add(2 * schedd.StartsWithin)}), "it has started")
 	s.DAGs[0].Steps[0].Idle = 1
 	room := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonRoom}
-	require.Equal(t, matching.ReasonRoom, condition(view{now: sent.Add(2 * schedd.StartsWithin), match: room}).Reason)
+	require.Equal(t, matching.ReasonRoom, condition(lifecycle.View{Now: sent.Add(2 * schedd.StartsWithin), Match: room}).Reason)
 }
