@@ -5,6 +5,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -25,10 +26,16 @@ func overdue(s Situation) bool {
 
 // activeDeadline returns how long an attempt may take, nil for any time, and who says so.
 func (s Situation) activeDeadline() (seconds *int64, whose string) {
-	if own := s.Job.Spec.ActiveDeadlineSeconds; own != nil {
+	return ActiveDeadline(s.Job.Spec.ActiveDeadlineSeconds, *s.Run)
+}
+
+// ActiveDeadline returns how long an attempt may take, nil for any time, and who says so: the spec, or the pool of its
+// run.
+func ActiveDeadline(own *int64, run ledger.Run) (seconds *int64, whose string) {
+	if own != nil {
 		return own, "spec.activeDeadlineSeconds"
 	}
-	e := pool.ReadEffective(s.Run.Pool, s.Run.Effective)
+	e := pool.ReadEffective(run.Pool, run.Effective)
 	if e == nil {
 		return nil, ""
 	}
@@ -75,21 +82,26 @@ func ran(s Situation) string {
 	return run.Finished.Sub(run.Started).Round(time.Second).String()
 }
 
-// patienceForOutput is how long an HTCJob is kept beyond its expiry while its output has not been fetched, or pushed.
-const patienceForOutput = time.Hour
-
 // Expiry returns when an ended HTCJob should be deleted; the zero time means never.
 func Expiry(s Situation) time.Time {
-	if !s.over() || s.Run.Ended.IsZero() || s.Job.DeletionTimestamp != nil {
+	if !s.over() || s.Job.DeletionTimestamp != nil {
 		return time.Time{}
 	}
 	ttl, _ := s.TTL()
-	if ttl == nil {
+	return KeptUntil(s.Run.Ended, ttl, s.Unfetched || s.Pushes.Unpushed > 0)
+}
+
+// patienceForOutput is how long an object is kept beyond its expiry while its output has not been fetched, or pushed.
+const patienceForOutput = time.Hour
+
+// KeptUntil returns when something should be deleted that is kept for so many seconds after its end; owes: some of its
+// output has not been fetched, or pushed. The zero time means never.
+func KeptUntil(ended time.Time, ttl *int32, owes bool) time.Time {
+	switch {
+	case ended.IsZero() || ttl == nil:
 		return time.Time{}
+	case owes:
+		ended = ended.Add(patienceForOutput)
 	}
-	at := After(s.Run.Ended, int64(*ttl))
-	if s.Unfetched || s.Pushes.Unpushed > 0 {
-		at = at.Add(patienceForOutput)
-	}
-	return at
+	return After(ended, int64(*ttl))
 }

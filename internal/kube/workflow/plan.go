@@ -173,15 +173,7 @@ func (s Situation) enough() bool {
 
 // activeDeadline returns how long an attempt may take, nil for any time, and who says so.
 func (s Situation) activeDeadline() (seconds *int64, whose string) {
-	if own := s.Workflow.Spec.ActiveDeadlineSeconds; own != nil {
-		return own, "spec.activeDeadlineSeconds"
-	}
-	run := s.newest().Run
-	e := pool.ReadEffective(run.Pool, run.Effective)
-	if e == nil {
-		return nil, ""
-	}
-	return e.ActiveDeadlineSeconds, "a default of HTCPool " + e.Pool
+	return lifecycle.ActiveDeadline(s.Workflow.Spec.ActiveDeadlineSeconds, s.newest().Run)
 }
 
 // deadline returns when the steps of an attempt must have ended; the zero time means no limit.
@@ -204,26 +196,15 @@ func (s Situation) ttl() *int32 {
 	return pool.Keep(s.Workflow.Spec.TTLSecondsAfterFinished, s.Keep, s.phase())
 }
 
-// patienceForOutput is how long a workflow is kept beyond its expiry while its output has not been fetched, or pushed.
-const patienceForOutput = time.Hour
-
 // expiry returns when an ended workflow should be deleted; the zero time means never.
 func (s Situation) expiry() time.Time {
-	ttl := s.ttl()
-	if s.lost() && ttl != nil && s.Workflow.Status.Phase.Terminal() && s.Workflow.Status.CompletionTime != nil &&
-		s.Workflow.DeletionTimestamp == nil {
-		return lifecycle.After(s.Workflow.Status.CompletionTime.Time, int64(*ttl))
+	is := s.Workflow.Status
+	switch lost := s.lost(); {
+	case s.Workflow.DeletionTimestamp != nil:
+	case lost && is.Phase.Terminal() && is.CompletionTime != nil:
+		return lifecycle.KeptUntil(is.CompletionTime.Time, s.ttl(), false)
+	case !lost && s.over():
+		return lifecycle.KeptUntil(s.newest().Run.Ended, s.ttl(), s.Unfetched || s.Pushes.Unpushed > 0)
 	}
-	if s.lost() || !s.over() || ttl == nil || s.Workflow.DeletionTimestamp != nil {
-		return time.Time{}
-	}
-	ended := s.newest().Run.Ended
-	if ended.IsZero() {
-		return time.Time{}
-	}
-	at := lifecycle.After(ended, int64(*ttl))
-	if s.Unfetched || s.Pushes.Unpushed > 0 {
-		at = at.Add(patienceForOutput)
-	}
-	return at
+	return time.Time{}
 }
