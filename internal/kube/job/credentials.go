@@ -2,45 +2,20 @@ package job
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
-	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // CredentialsOf implements jobcredentials.Runs.
 func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {
-	var run ledger.Run
-	var job *v1alpha1.HTCJob
-	var by pool.Pool
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if run, err = tx.Run(uid, attempt); err != nil {
-			return err
-		}
-		if job = c.Get(run.Namespace + "/" + run.Name); job == nil || string(job.UID) != uid {
-			return nil
-		}
-		by, err = c.pools.Began(tx, job, run)
-		return err
-	})
-	if errors.Is(err, ledger.ErrNotFound) {
-		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
+	of := func(job *v1alpha1.HTCJob, by pool.Pool) ([]jobcredentials.Credential, bool) {
+		return c.Site.CredentialsOf(job, by), true
 	}
-	if err == nil && run.State == ledger.Intent {
-		err = errNotRecorded
-	}
-	if err != nil {
-		return jobcredentials.Run{}, err
-	}
-	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() &&
-		job.SpecHash() == run.SpecHash {
-		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job, by))
-	}
-	return r, nil
+	return reconciler.CredentialsOf(ctx, c.engine, uid, attempt, of)
 }
 
 // watchedOf returns the credentials of an HTCJob whose ends matter now.

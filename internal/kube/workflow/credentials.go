@@ -2,12 +2,12 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -35,36 +35,14 @@ func (c *Controller) addCredentials(
 
 // CredentialsOfStep implements jobcredentials.Runs.
 func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (jobcredentials.Run, error) {
-	var run ledger.Run
-	var w *v1alpha1.HTCWorkflow
-	var by pool.Pool
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if run, err = tx.Run(uid, attempt); err != nil {
-			return err
+	of := func(w *v1alpha1.HTCWorkflow, by pool.Pool) ([]jobcredentials.Credential, bool) {
+		g, err := graph.New(w.Spec)
+		if err != nil || step >= len(g.Steps) {
+			return nil, false
 		}
-		if w = c.Get(keyOf(run)); w == nil || string(w.UID) != uid {
-			return nil
-		}
-		by, err = c.pools.Began(tx, asJob(w), run)
-		return err
-	})
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
-	case err != nil:
-		return jobcredentials.Run{}, err
-	case run.State == ledger.Intent:
-		return jobcredentials.Run{}, errors.New("whether this DAG was sent is not recorded yet")
+		return c.Site.CredentialsOf(stepJob(w, g, step), by), true
 	}
-	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() ||
-		w.SpecHash() != run.SpecHash {
-		return r, nil
-	}
-	if g, err := graph.New(w.Spec); err == nil && step < len(g.Steps) {
-		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(stepJob(w, g, step), by))
-	}
-	return r, nil
+	return reconciler.CredentialsOf(ctx, c.engine, uid, attempt, of)
 }
 
 // watchedOf returns the credentials of a workflow whose ends matter now.
