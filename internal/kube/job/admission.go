@@ -18,31 +18,17 @@ import (
 
 func (c *Controller) newAdmission() *admission.Admission {
 	return &admission.Admission{
-		Rules: c.rules, Usage: c.usage, Recent: c.recent, Now: c.Now,
+		Rules: c.RulesOf, Usage: c.usage, Recent: c.recent, Now: c.Now,
 		Go:    func(key string) { c.Actions.Forget(key); c.Actions.Add(reconciler.Submitting, key) },
 		Tell:  c.tellPlace,
 		Later: func(pool string, after time.Duration) { c.turns.AddAfter(pool, after) },
 	}
 }
 
-// rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let
-// go, to find that out.
-func (c *Controller) rules(name string) admission.Rules {
-	return admission.RulesOf(name, c.pool(name), c.Site.MaxQueue, c.Site.MaxOpen)
-}
-
-// pool returns the HTCPool of that name as it is now; nil: there is none.
-func (c *Controller) pool(name string) *v1alpha1.HTCPool {
-	if c.Pools == nil || name == "" {
-		return nil
-	}
-	return c.Pools.Get(name)
-}
-
 // usage adds up what is in use of a pool.
 func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		u, err = admission.ReadUsage(tx, c.rules(name))
+		u, err = admission.ReadUsage(tx, c.RulesOf(name))
 		return err
 	})
 	return u, err
@@ -97,7 +83,7 @@ func (c *Controller) firstShare(
 	}
 	run.Procs, run.Factory = sandbox.Procs, sandbox.Factory
 	s := lifecycle.Situation{Job: job, Run: run}
-	if c.rules(run.Pool).Shares() {
+	if c.RulesOf(run.Pool).Shares() {
 		s.Pool = &admission.Share{Open: 1, Idle: 1}
 	}
 	now := s.Parallelism()

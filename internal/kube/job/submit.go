@@ -48,10 +48,10 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	asked := run
 	asked.Factory = sandbox.Factory
 	if err == nil {
-		err = c.rules(p.Name).Refuse(demandOf(asked, sandbox.Procs))
+		err = c.RulesOf(p.Name).Refuse(demandOf(asked, sandbox.Procs))
 	}
 	if err == nil {
-		err = c.rules(p.Name).RefuseUncounted(demandOf(asked, sandbox.Procs))
+		err = c.RulesOf(p.Name).RefuseUncounted(demandOf(asked, sandbox.Procs))
 	}
 	if err != nil {
 		return c.refuse(ctx, run, err)

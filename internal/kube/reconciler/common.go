@@ -3,6 +3,8 @@ package reconciler
 import (
 	"time"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
@@ -39,6 +41,15 @@ type Common struct {
 // Chooses returns what chooses the HTCPools of objects.
 func (c Common) Chooses() pool.Chooser {
 	return pool.Chooser{Known: c.Pools, Rules: c.Site.PoolRules()}
+}
+
+// RulesOf returns the limits and the state of a pool as they are now; without one, the limits that are flags.
+func (c Common) RulesOf(name string) admission.Rules {
+	var now *v1alpha1.HTCPool
+	if c.Pools != nil && name != "" {
+		now = c.Pools.Get(name)
+	}
+	return admission.RulesOf(name, now, c.Site.MaxQueue, c.Site.MaxOpen)
 }
 
 // Checks returns the cross-check of runs of a kind.

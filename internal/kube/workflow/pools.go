@@ -29,19 +29,10 @@ func (c *Controller) poolOf(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	return p, err
 }
 
-// rules returns the limits and the state of a pool as they are now; without one, the limits that are flags.
-func (c *Controller) rules(p pool.Pool) admission.Rules {
-	var now *v1alpha1.HTCPool
-	if c.Pools != nil && !p.None() {
-		now = c.Pools.Get(p.Name)
-	}
-	return admission.RulesOf(p.Name, now, c.Site.MaxQueue, c.Site.MaxOpen)
-}
-
 // poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no
 // room for a single node. A workflow waits in no line: it asks again.
 func (c *Controller) poolWorks(ctx context.Context, p pool.Pool, namespace string) error {
-	r := c.rules(p)
+	r := c.RulesOf(p.Name)
 	if r.None() {
 		return nil
 	}
@@ -86,7 +77,7 @@ func (c *Controller) usage(ctx context.Context, r admission.Rules) (u admission.
 
 // fits refuses a workflow with more nodes than its pool, or the site, allows.
 func (c *Controller) fits(p prepared) error {
-	rules := c.rules(p.pool)
+	rules := c.RulesOf(p.pool.Name)
 	if err := c.fitsNodes(p); err != nil {
 		return err
 	}
@@ -106,13 +97,13 @@ func (c *Controller) fitsNodes(p prepared) error {
 	for _, n := range p.graph.Totals(max(len(p.sequences), p.mayBegin)) {
 		nodes += n
 	}
-	return c.rules(p.pool).RefuseNodes(nodes)
+	return c.RulesOf(p.pool.Name).RefuseNodes(nodes)
 }
 
 // atOnce returns how many nodes of a DAG with these steps may be in the queue, as far as the pool bounds what they ask
 // for together.
 func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
-	rules := c.rules(by)
+	rules := c.RulesOf(by.Name)
 	for _, step := range steps {
 		if n := rules.AtOnce(admission.DemandOf(1, pool.ReadEffective(by.Name, step.Effective))); n > 0 {
 			most = min(cmp.Or(most, n), n)
@@ -123,7 +114,7 @@ func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
 
 // throttled has DAGMan keep to the limits that the pool has now, of each DAG for itself, and to the quota.
 func (c *Controller) throttled(d submit.DAG, by pool.Pool, s Situation) submit.DAG {
-	l := c.rules(by).Limits
+	l := c.RulesOf(by.Name).Limits
 	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), leastOpen(d.MaxJobs, l)
 	if q := s.Quota; q != nil && q.Most > 0 {
 		d.MaxJobs = least(d.MaxJobs, new(int32(q.Most)))
