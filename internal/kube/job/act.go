@@ -27,9 +27,7 @@ func (k kind) Gone(key string) {
 
 func (k kind) Seen(before, now *v1alpha1.HTCJob) {
 	k.sourceChanged(before, now)
-	if before != nil && !reconciler.Unchanged(before, now) {
-		k.stagings.Stop(before.Namespace + "/" + before.Name)
-	}
+	reconciler.Outdate(k.engine, before, now)
 	if now == nil {
 		k.secrets.Add(before.Namespace)
 	}

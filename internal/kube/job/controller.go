@@ -77,7 +77,6 @@ type Controller struct {
 	early      early
 
 	waiters   inputs.Waiters
-	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
 	keeper    *backend.Keeper
 }
@@ -181,7 +180,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.fetcher.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
-	c.stagings.Close()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()
 	c.turns.ShutDown()

@@ -2,28 +2,15 @@ package job
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
-
-// staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is
-// deleted, edited or suspended, or htcd is shut down.
-func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
-	key := job.Namespace + "/" + job.Name
-	staging, end = c.stagings.Begin(ctx, key)
-	if !reconciler.Unchanged(job, c.Get(key)) { // it changed before it could be stopped
-		c.stagings.Stop(key)
-	}
-	return staging, end
-}
 
 // resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other
 // HTCJobs, their changes wake it.
@@ -70,12 +57,7 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 	if what := ready.Fetches(); what != "" {
 		defer c.showFetch(run.Namespace+"/"+run.Name, what)()
 	}
-	digest, err := ready.Stage(run.TempDir)
-	if err != nil {
-		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
-	}
-	run.InputsDigest = digest
-	return nil
+	return c.sender.StageInputs(ready, run)
 }
 
 // showFetch has the status say what is being fetched, until over is called.
@@ -86,8 +68,7 @@ func (c *Controller) showFetch(key, what string) (over func()) {
 	return func() { c.Memory.Change(key, func(r *record) { r.Blockers[reconciler.Acting] = before }) }
 }
 
-// stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it
-// and are whole stay: what their sources hold by now does not matter.
+// stageAgain books room and does stageInputs for a run whose intent is in the ledger, unless that was done.
 func (c *Controller) stageAgain(
 	ctx context.Context,
 	job *v1alpha1.HTCJob,
@@ -97,16 +78,14 @@ func (c *Controller) stageAgain(
 	recorded string,
 ) (leave func(), err error) {
 	if job.Spec.Brings() {
-		digest, err := inputs.Staged(run.TempDir)
-		if err != nil {
-			return nil, fmt.Errorf("read the staged inputs: %w", err)
-		}
-		if digest != "" && digest == recorded {
-			run.InputsDigest = digest
+		if has, err := sending.HasInputs(*run, recorded); err != nil {
+			return nil, err
+		} else if has {
+			run.InputsDigest = recorded
 			return c.sender.Room(*run, sandbox, output.Room{}, output.Taken(run.TempDir))
 		}
 	}
-	staging, end := c.staging(ctx, job)
+	staging, end := reconciler.Staging(ctx, c.engine, job)
 	defer end()
 	ready, err := c.resolveInputs(staging, job, run.All(), items)
 	if err != nil {

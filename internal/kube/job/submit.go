@@ -56,7 +56,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return c.refuse(ctx, run, err)
 	}
-	staging, end := c.staging(ctx, job)
+	staging, end := reconciler.Staging(ctx, c.engine, job)
 	defer end()
 	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs), points.Each)
 	if err != nil {

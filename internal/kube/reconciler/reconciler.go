@@ -15,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/sending"
@@ -121,6 +122,9 @@ type Reconciler[O Object, S, K any] struct {
 	Actions Actions
 	Memory  Memory[K]
 	Orphans *orphans.Guard
+	// Stagings bring inputs of objects: see Staging.
+	Stagings inputs.Stagings
+
 	o       Options[O, S]
 	actors  [Classes]*fairqueue.Pool[sending.Line]
 	ending  atomic.Int32      // how many ends are being written
@@ -183,6 +187,7 @@ func (r *Reconciler[O, S, K]) Go(ctx context.Context, group *errgroup.Group) {
 
 // ShutDown ends the workers.
 func (r *Reconciler[O, S, K]) ShutDown() {
+	r.Stagings.Close()
 	r.Changed.ShutDown()
 	r.Ended.ShutDown()
 	r.Routine.ShutDown()

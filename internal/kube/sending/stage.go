@@ -1,11 +1,13 @@
 package sending
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
@@ -18,6 +20,29 @@ func stage(dir string, sandbox submit.Sandbox, tokens []string) error {
 		return err
 	}
 	return submit.Stage(dir, sandbox, tokens...)
+}
+
+// StageInputs writes inputs, nil if there are none, into the directory of a run and names them in the run.
+func (s *Sender) StageInputs(ready *inputs.Ready, run *ledger.Run) error {
+	if ready == nil {
+		return nil
+	}
+	digest, err := ready.Stage(run.TempDir)
+	if err != nil {
+		return errors.Join(s.StageError(err), os.RemoveAll(run.TempDir))
+	}
+	run.InputsDigest = digest
+	return nil
+}
+
+// HasInputs reports whether the inputs that are staged of a run are whole and those that were recorded: they stay, as
+// what their sources hold by now does not matter.
+func HasInputs(run ledger.Run, recorded string) (bool, error) {
+	digest, err := inputs.Staged(run.TempDir)
+	if err != nil {
+		return false, fmt.Errorf("read the staged inputs: %w", err)
+	}
+	return digest != "" && digest == recorded, nil
 }
 
 // unstage removes what is staged of a run except for its inputs.

@@ -16,12 +16,7 @@ func (kind) AsJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob { return asJob(w) }
 func (kind) Gone(string) {}
 
 func (k kind) Seen(before, now *v1alpha1.HTCWorkflow) {
-	if before == nil {
-		return
-	}
-	if !reconciler.Unchanged(before, now) {
-		k.stagings.Stop(before.Namespace + "/" + before.Name)
-	}
+	reconciler.Outdate(k.engine, before, now)
 	if now == nil {
 		k.SecretTouched(before.Namespace)
 	}

@@ -86,7 +86,6 @@ type Controller struct {
 	dags      *crosscheck.Checker // of DAGMan's own jobs
 	nodes     *nodes.Checker
 	pusher    *push.Pusher
-	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
 }
 
@@ -178,7 +177,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
-	c.stagings.Close()
 	c.engine.ShutDown()
 	for _, queue := range []fairqueue.Queue{c.fetches, c.checks, c.measures} {
 		queue.ShutDown()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/condor"
@@ -199,21 +200,13 @@ func (c *Controller) stageInputs(
 	if len(p.brought) == 0 {
 		return c.sender.Room(*run, p.sandbox, output.Room{}, output.Room{})
 	}
-	if run.InputsDigest != "" {
-		digest, err := inputs.Staged(run.TempDir)
-		if err != nil {
-			return nil, fmt.Errorf("read the staged inputs: %w", err)
-		}
-		if digest == run.InputsDigest {
-			return c.sender.Room(*run, p.sandbox, output.Room{}, output.Taken(run.TempDir))
-		}
+	if has, err := sending.HasInputs(*run, run.InputsDigest); err != nil {
+		return nil, err
+	} else if has {
+		return c.sender.Room(*run, p.sandbox, output.Room{}, output.Taken(run.TempDir))
 	}
-	staging, end := c.stagings.Begin(ctx, keyOf(*run))
+	staging, end := reconciler.Staging(ctx, c.engine, w)
 	defer end()
-	if now := c.Get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil ||
-		now.Generation != w.Generation {
-		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
-	}
 	ready, err := c.resolve(staging, keyOf(*run), p.plannedDAG)
 	if err != nil {
 		return nil, err
@@ -221,12 +214,10 @@ func (c *Controller) stageInputs(
 	if leave, err = c.sender.Room(*run, p.sandbox, ready.Needs(), output.Room{}); err != nil {
 		return nil, err
 	}
-	digest, err := ready.Stage(run.TempDir)
-	if err != nil {
+	if err := c.sender.StageInputs(ready, run); err != nil {
 		leave()
-		return nil, errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
+		return nil, err
 	}
-	run.InputsDigest = digest
 	return leave, nil
 }
 
