@@ -61,11 +61,7 @@ func (d *Driver[O]) Each(
 	which func(*ledger.Tx) ([]ledger.Run, error),
 	ask func(context.Context, schedd.Identity, backend.Group) error,
 ) error {
-	var runs []ledger.Run
-	err := d.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = which(tx)
-		return err
-	})
+	runs, err := ledger.Get(ctx, d.Ledger, which)
 	if err != nil {
 		return err
 	}

@@ -224,10 +224,8 @@ func (c *Checker) askLeft(
 
 // readUnsettled reads the rows of unsettled procs.
 func (c *Checker) readUnsettled(ctx context.Context, all comparisons) error {
-	var rows []ledger.Proc
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		rows, err = tx.Unsettled(c.Kind, changesAtOnce+1)
-		return err
+	rows, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Proc, error) {
+		return tx.Unsettled(c.Kind, changesAtOnce+1)
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,15 @@ type Store interface {
 	Write(ctx context.Context, fn func(*Tx) error) error
 }
 
+// Get returns what fn reads in a transaction.
+func Get[T any](ctx context.Context, from Readable, fn func(*Tx) (T, error)) (found T, err error) {
+	err = from.Read(ctx, func(tx *Tx) (err error) {
+		found, err = fn(tx)
+		return err
+	})
+	return found, err
+}
+
 // Tx is for the function given to Write or Read, and ends with it.
 type Tx struct {
 	ctx  context.Context

@@ -76,10 +76,8 @@ func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict)
 // conclude gives the verdicts on the nodes of an ended DAG of which queue and history showed no job, once it is known
 // what became of the others.
 func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
-	var open []ledger.Node
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		open, err = tx.Nodes(d.run.UID, d.run.Attempt, ledger.NodeFilter{Unconfirmed: true, Limit: 1})
-		return err
+	open, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Node, error) {
+		return tx.Nodes(d.run.UID, d.run.Attempt, ledger.NodeFilter{Unconfirmed: true, Limit: 1})
 	})
 	if err != nil || len(open) > 0 || !c.missedBefore(d, at) {
 		return err

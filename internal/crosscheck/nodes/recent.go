@@ -130,10 +130,8 @@ func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look)
 			rows:     map[int]ledger.Node{},
 		}
 	}
-	var rows []ledger.Node
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		rows, err = tx.UnsettledNodes(l.Period.Most + 1)
-		return err
+	rows, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Node, error) {
+		return tx.UnsettledNodes(l.Period.Most + 1)
 	})
 	if err != nil {
 		return nil, err

@@ -110,10 +110,8 @@ func (c *Checker) tell(
 	found func(crosscheck.Difference),
 ) error {
 	return k.eachTold(true, func(page []int, absent map[int]bool) error {
-		var changes []change
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			changes, err = k.changes(tx, page, absent, at)
-			return err
+		changes, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]change, error) {
+			return k.changes(tx, page, absent, at)
 		})
 		if errors.Is(err, ledger.ErrNotFound) {
 			return nil // deleted meanwhile

@@ -27,11 +27,9 @@ func (c *Controller) newAdmission() *admission.Admission {
 
 // usage adds up what is in use of a pool.
 func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		u, err = admission.ReadUsage(tx, c.RulesOf(name))
-		return err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (admission.Usage, error) {
+		return admission.ReadUsage(tx, c.RulesOf(name))
 	})
-	return u, err
 }
 
 // recent returns, by pool, what was sent shortly before htcd began.

@@ -77,11 +77,9 @@ func (c *Controller) latestOpen(ctx context.Context, uid string) (run ledger.Run
 
 // latest returns the newest run of an HTCJob.
 func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		run, err = tx.LatestRun(uid)
-		return err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (ledger.Run, error) {
+		return tx.LatestRun(uid)
 	})
-	return run, err
 }
 
 // checked passes the findings of a check on to the queues, the user and the Observer.

@@ -92,10 +92,8 @@ func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[
 	if run.OutputDir != "" {
 		text.Store = c.Output
 	}
-	var procs []ledger.Proc
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		procs, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Limit: logspod.MaxJobs})
-		return err
+	procs, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Proc, error) {
+		return tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Limit: logspod.MaxJobs})
 	})
 	if err != nil {
 		return nil, err

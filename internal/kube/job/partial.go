@@ -128,10 +128,8 @@ func (c *Controller) keepOutput(ctx context.Context, run ledger.Run) error {
 	if run.Sent == "" || run.OutputDir == "" {
 		return nil
 	}
-	var has []int
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		has, err = tx.CarriedOutput(run.UID, run.Attempt)
-		return err
+	has, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]int, error) {
+		return tx.CarriedOutput(run.UID, run.Attempt)
 	})
 	if err != nil {
 		return err

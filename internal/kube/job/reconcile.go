@@ -65,10 +65,8 @@ func (c *Controller) reconcileJobs(
 	o ReconcileOptions,
 	found func(crosscheck.Difference),
 ) (procs int, err error) {
-	var runs []ledger.Run
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Namespace: o.Namespace, Name: o.Name, State: ledger.Submitted})
-		return err
+	runs, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(ledger.RunFilter{Namespace: o.Namespace, Name: o.Name, State: ledger.Submitted})
 	})
 	if err != nil {
 		return 0, err

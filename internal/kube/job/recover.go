@@ -225,10 +225,8 @@ func (c *Controller) supersede(
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd
 // is chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	var p pool.Pool
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		p, err = c.pools.Same(tx, job, run)
-		return err
+	p, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (pool.Pool, error) {
+		return c.pools.Same(tx, job, run)
 	})
 	if err != nil {
 		return err

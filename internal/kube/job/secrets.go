@@ -37,14 +37,12 @@ func (c *Controller) secretsOne(ctx context.Context, namespace string) {
 // needsSecret reports whether an HTCJob that still exists sent anything with the Secret. An HTCJob with our finalizer
 // but without a row may have lost its rows with the ledger.
 func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed bool, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if needed, err = tx.SentWith(own.Namespace, own.Name, own.Usual); err != nil || needed {
-			return err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (bool, error) {
+		if sent, err := tx.SentWith(own.Namespace, own.Name, own.Usual); err != nil || sent {
+			return sent, err
 		}
-		needed, err = c.LostWith(tx, own, c.forgotten)
-		return err
+		return c.LostWith(tx, own, c.forgotten)
 	})
-	return needed, err
 }
 
 // secretsDenied tells the administrator what the RBAC rules of an earlier release do not allow.

@@ -163,11 +163,7 @@ func (g *Guard) read(ctx context.Context) (runs []ledger.Run, orphans map[string
 }
 
 func (g *Guard) noted(ctx context.Context) (orphans map[string]bool, err error) {
-	err = g.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		orphans, err = tx.Orphans()
-		return err
-	})
-	return orphans, err
+	return ledger.Get(ctx, g.Ledger, (*ledger.Tx).Orphans)
 }
 
 // sort separates the objects that are gone and must be kept, by their newest run, from those that are few.

@@ -254,11 +254,9 @@ func (r *Reconciler[O, S, K]) Runs(ctx context.Context, key string) (runs []ledg
 	if err != nil {
 		return nil, fmt.Errorf("key %q: %w", key, err)
 	}
-	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Kind: r.o.Runs, Namespace: namespace, Name: name})
-		return err
+	return ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(ledger.RunFilter{Kind: r.o.Runs, Namespace: namespace, Name: name})
 	})
-	return runs, err
 }
 
 func (r *Reconciler[O, S, K]) manyVanished(n int, such ledger.Run) {

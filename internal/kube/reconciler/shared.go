@@ -82,8 +82,7 @@ func queues(book Ledger) func(context.Context, schedd.Endpoint, schedd.Queue) ([
 			}
 			return is, err
 		}
-		var is bool
-		err = book.Read(ctx, func(tx *ledger.Tx) (err error) { is, err = known(tx); return err })
+		is, err := ledger.Get(ctx, book, known)
 		if err != nil || is {
 			return all, err
 		}

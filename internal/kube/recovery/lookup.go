@@ -88,9 +88,8 @@ func (l *Lookups) NoTrace(ctx context.Context, run ledger.Run, after time.Time) 
 
 // openIntents lists the attempts to look for at a target: the given one and others.
 func (l *Lookups) openIntents(ctx context.Context, t backend.Target, run ledger.Run) (runs []ledger.Run, err error) {
-	err = l.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Kind: run.Kind, State: ledger.Intent})
-		return err
+	runs, err = ledger.Get(ctx, l.Ledger, func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(ledger.RunFilter{Kind: run.Kind, State: ledger.Intent})
 	})
 	runs = slices.DeleteFunc(runs, func(r ledger.Run) bool {
 		return backend.TargetOf(r).Shared() != t || r.Restored || KeyOf(r) == KeyOf(run)

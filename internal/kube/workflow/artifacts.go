@@ -99,10 +99,8 @@ func (c *Controller) dropAll(ctx context.Context, w *v1alpha1.HTCWorkflow, runs 
 		if c.Now().Sub(turn) > longestTurn {
 			return &sending.Waiting{Message: "what it has pushed is being deleted"}
 		}
-		var page []ledger.PushedNode
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.NodesPushed(runs[0].UID, d.dag, d.node, artifactsAtOnce)
-			return err
+		page, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.PushedNode, error) {
+			return tx.NodesPushed(runs[0].UID, d.dag, d.node, artifactsAtOnce)
 		})
 		if err != nil {
 			return err

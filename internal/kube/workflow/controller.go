@@ -186,10 +186,8 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // resume queues every workflow that the ledger knows: one that vanished while htcd was away causes no event.
 func (c *Controller) resume(ctx context.Context) error {
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
-		return err
+	runs, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
 	})
 	if err != nil {
 		return fmt.Errorf("list DAGs: %w", err)

@@ -71,8 +71,9 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 		if err != nil {
 			return err
 		}
-		var d DAG
-		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
+		d, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (DAG, error) {
+			return gatherDAG(tx, run)
+		})
 		if err != nil {
 			return err
 		}
@@ -254,10 +255,8 @@ func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledge
 // unpack puts the output of each node into its place. The spec may have been edited since the DAG was sent.
 func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) error {
 	for next := 0; ; {
-		var page []ledger.Node
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{From: next, Limit: nodesAtOnce})
-			return err
+		page, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Node, error) {
+			return tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{From: next, Limit: nodesAtOnce})
 		})
 		if err != nil || len(page) == 0 {
 			return err

@@ -78,10 +78,8 @@ func lacksDirectory(err error) bool {
 
 // fetchPage fetches the output of the first nodes that have ended, and returns how many these were.
 func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error) {
-	var page []ledger.Node
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		page, err = tx.NodesToFetch(run.UID, run.Attempt, nodesAtOnce)
-		return err
+	page, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Node, error) {
+		return tx.NodesToFetch(run.UID, run.Attempt, nodesAtOnce)
 	})
 	if err != nil || len(page) == 0 {
 		return 0, err

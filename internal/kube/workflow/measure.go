@@ -85,10 +85,8 @@ func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.Met
 	var names []name
 	of := map[name][]func(tx *ledger.Tx) ([]float64, error){}
 	for _, d := range s.DAGs {
-		var metrics []ledger.Metric
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			metrics, err = tx.Metrics(d.Run.UID, d.Run.Attempt)
-			return err
+		metrics, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Metric, error) {
+			return tx.Metrics(d.Run.UID, d.Run.Attempt)
 		})
 		if err != nil {
 			return nil, err

@@ -16,21 +16,17 @@ func (c *Controller) Reconcile(
 	s orphans.Scope,
 	found func(crosscheck.Difference),
 ) (checked int, err error) {
-	read := func() (runs []ledger.Run, err error) {
-		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			runs, err = tx.Runs(
-				ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted},
-			)
-			return err
-		})
-		return runs, err
+	sent := func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(
+			ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted},
+		)
 	}
-	runs, err := read()
+	runs, err := ledger.Get(ctx, c.Ledger, sent)
 	if err != nil {
 		return 0, err
 	}
 	checked, failed := c.dags.Reconcile(ctx, runs, s.DryRun, found)
-	if runs, err = read(); err != nil { // whether one has ended may have just been learned
+	if runs, err = ledger.Get(ctx, c.Ledger, sent); err != nil { // whether one has ended may have just been learned
 		return checked, errors.Join(failed, err)
 	}
 	more, err := c.nodes.Reconcile(ctx, runs, s.DryRun, found)

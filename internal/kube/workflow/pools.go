@@ -22,11 +22,9 @@ func (c *Controller) poolOf(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if len(s.DAGs) == 0 || s.due() || s.DAGs[0].Run.PoolSpec == "" && s.DAGs[0].Run.Pool != "" {
 		return c.pools.New(asJob(w))
 	}
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		p, err = c.pools.Began(tx, asJob(w), s.DAGs[0].Run)
-		return err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (pool.Pool, error) {
+		return c.pools.Began(tx, asJob(w), s.DAGs[0].Run)
 	})
-	return p, err
 }
 
 // poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no

@@ -222,11 +222,9 @@ func (c *Controller) occasions(
 		}
 		return s.further(), nil
 	}
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		all, err = tx.Occasions(recorded.UID, recorded.Attempt)
-		return err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Occasion, error) {
+		return tx.Occasions(recorded.UID, recorded.Attempt)
 	})
-	return all, err
 }
 
 // sequencesOf lists the sequences of occasions, each once.

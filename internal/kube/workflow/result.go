@@ -53,8 +53,7 @@ func (c *Controller) gatherResult(ctx context.Context, s *Situation) error {
 	if s.Result = s.keptResult(); s.Result != nil || !s.hasResult() {
 		return nil
 	}
-	var nodes []ledger.Node
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { nodes, err = s.lastNodes(tx); return err })
+	nodes, err := ledger.Get(ctx, c.Ledger, s.lastNodes)
 	if err != nil {
 		return err
 	}

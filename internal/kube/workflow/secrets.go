@@ -28,9 +28,5 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 		return false, errors.New("which HTCWorkflows there are is not known yet")
 	}
 	unknown := func(_ *v1alpha1.HTCWorkflow, runs []ledger.Run) bool { return len(runs) == 0 }
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		needed, err = c.LostWith(tx, own, unknown)
-		return err
-	})
-	return needed, err
+	return ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (bool, error) { return c.LostWith(tx, own, unknown) })
 }

@@ -52,10 +52,9 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 // confirmed. A callback comes before the output, and after an outage HTCondor may run the job again: a success that is
 // counted on must not be removed.
 func (c *Controller) confirmEnough(ctx context.Context, s Situation) error {
-	dag, told := s.newest(), 0
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		told, err = tx.UnconfirmedSequences(dag.Run.UID, dag.Run.Attempt)
-		return err
+	dag := s.newest()
+	told, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) (int, error) {
+		return tx.UnconfirmedSequences(dag.Run.UID, dag.Run.Attempt)
 	})
 	if err != nil || dag.Sequences.Succeeded-told >= s.wanted() {
 		return err

@@ -93,10 +93,8 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	var steps []ledger.Step
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		steps, err = tx.Steps(run.UID, run.Attempt)
-		return err
+	steps, err := ledger.Get(ctx, c.Ledger, func(tx *ledger.Tx) ([]ledger.Step, error) {
+		return tx.Steps(run.UID, run.Attempt)
 	})
 	if err != nil {
 		return err

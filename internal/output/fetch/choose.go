@@ -41,14 +41,12 @@ func (f *Fetcher) choose(ctx context.Context, key string) (b batch, found bool, 
 // nextOf returns the next procs of a run to fetch, or which paused one comes next.
 func (f *Fetcher) nextOf(ctx context.Context, run ledger.Run) (chosen []ledger.Proc, next *failing, err error) {
 	for from := 0; ; {
-		var page []ledger.Proc
-		err := f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.Procs(
+		page, err := ledger.Get(ctx, f.Ledger, func(tx *ledger.Tx) ([]ledger.Proc, error) {
+			return tx.Procs(
 				run.UID,
 				run.Attempt,
 				ledger.ProcFilter{Unfetched: true, From: from, Limit: 2 * fetchedAtOnce},
 			)
-			return err
 		})
 		if err != nil || len(page) == 0 {
 			return nil, next, err
@@ -84,9 +82,7 @@ func (f *Fetcher) arrivedBefore(b batch) (here, wanted []int, err error) {
 // runsOf lists the ledger's runs under an HTCJob's name.
 func (f *Fetcher) runsOf(ctx context.Context, key string) (runs []ledger.Run, err error) {
 	namespace, name, _ := strings.Cut(key, "/")
-	err = f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
-		return err
+	return ledger.Get(ctx, f.Ledger, func(tx *ledger.Tx) ([]ledger.Run, error) {
+		return tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
 	})
-	return runs, err
 }

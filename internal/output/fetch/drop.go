@@ -17,10 +17,8 @@ func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
 	if !f.fetchable(newest) || newest.State != ledger.Submitted || !newest.Confirmed {
 		return nil
 	}
-	var counts ledger.OutputCounts
-	err = f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		counts, err = tx.Output(newest.UID, newest.Attempt)
-		return err
+	counts, err := ledger.Get(ctx, f.Ledger, func(tx *ledger.Tx) (ledger.OutputCounts, error) {
+		return tx.Output(newest.UID, newest.Attempt)
 	})
 	if err != nil || counts.Waiting > 0 || counts.Completed == counts.GivenUp {
 		return err

@@ -134,9 +134,7 @@ func (p *Pusher) registryOf(ctx context.Context, key string) string {
 
 // next returns the next item of a key in this pass; ledger.ErrNotFound if there is none.
 func (p *Pusher) next(ctx context.Context, key string) (item Item, err error) {
-	err = p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		item, err = p.Subject.Next(tx, key, p.passes.at(key))
-		return err
+	return ledger.Get(ctx, p.Ledger, func(tx *ledger.Tx) (Item, error) {
+		return p.Subject.Next(tx, key, p.passes.at(key))
 	})
-	return item, err
 }

@@ -103,11 +103,9 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 // stillWanted returns ErrGone if something newer has taken the place of an item's run, or what it is of no longer
 // exists.
 func (p *Pusher) stillWanted(ctx context.Context, item Item) error {
-	var wanted bool
-	err := p.Ledger.Read(
-		ctx,
-		func(tx *ledger.Tx) (err error) { wanted, err = p.Subject.Wanted(tx, item.Run); return err },
-	)
+	wanted, err := ledger.Get(ctx, p.Ledger, func(tx *ledger.Tx) (bool, error) {
+		return p.Subject.Wanted(tx, item.Run)
+	})
 	if err == nil && !wanted {
 		return ErrGone
 	}

@@ -27,10 +27,8 @@ func (r *Reader) history(ctx context.Context, q aggregate.Query, left *lines, ou
 		f.Before = new(ledger.PastKey(key))
 	}
 	for {
-		var page []ledger.Past
-		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.History(f)
-			return err
+		page, err := ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) ([]ledger.Past, error) {
+			return tx.History(f)
 		})
 		if err != nil {
 			return fmt.Errorf("ask the ledger: %w", err)

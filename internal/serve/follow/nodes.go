@@ -54,11 +54,9 @@ type dags struct {
 }
 
 func (r *Reader) dagsOf(ctx context.Context, w *v1alpha1.HTCWorkflow, q aggregate.Query) (d dags, err error) {
-	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		d, err = r.dags(tx, w, q)
-		return err
+	return ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) (dags, error) {
+		return r.dags(tx, w, q)
 	})
-	return d, err
 }
 
 func (r *Reader) dags(tx *ledger.Tx, w *v1alpha1.HTCWorkflow, q aggregate.Query) (d dags, err error) {
@@ -134,10 +132,8 @@ func (r *Reader) eachNode(
 	fn func(ledger.Node) error,
 ) error {
 	for filter.Limit = nodesAtOnce; ; {
-		var page []ledger.Node
-		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.Nodes(dag.UID, dag.Attempt, filter)
-			return err
+		page, err := ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) ([]ledger.Node, error) {
+			return tx.Nodes(dag.UID, dag.Attempt, filter)
 		})
 		if err != nil {
 			return fmt.Errorf("ask the ledger: %w", err)

@@ -25,10 +25,8 @@ func (r *Reader) Procs(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 	if err != nil {
 		return nil, err
 	}
-	var run ledger.Run
-	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		run, err = latest(tx, string(job.UID), q.Attempt)
-		return err
+	run, err := ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) (ledger.Run, error) {
+		return latest(tx, string(job.UID), q.Attempt)
 	})
 	switch none := errors.Is(err, ledger.ErrNotFound); {
 	case none && q.Attempt > 0:
@@ -48,10 +46,8 @@ func (r *Reader) Procs(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 // procs writes the wanted jobs of a run, page by page.
 func (r *Reader) procs(ctx context.Context, run ledger.Run, q aggregate.Query, left *lines, out *json.Encoder) error {
 	for filter := procFilter(q); ; {
-		var page []ledger.Proc
-		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			page, err = tx.Procs(run.UID, run.Attempt, filter)
-			return err
+		page, err := ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) ([]ledger.Proc, error) {
+			return tx.Procs(run.UID, run.Attempt, filter)
 		})
 		if err != nil {
 			return fmt.Errorf("ask the ledger: %w", err)
