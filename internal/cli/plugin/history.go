@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -148,20 +147,20 @@ func (c *cluster) history(ctx context.Context, parameters url.Values, most int, 
 				return false, err
 			}
 			defer response.Body.Close()
-			for lines := json.NewDecoder(response.Body); got < page; progress = true {
-				var p aggregate.Past
-				if err := lines.Decode(&p); errors.Is(err, io.EOF) {
-					return progress, nil
-				} else if err != nil {
+			for p, err := range jsonValues[aggregate.Past](response.Body) {
+				if err != nil {
 					return progress, err
 				}
 				if err := fn(p); err != nil {
 					return progress, errHere{err}
 				}
-				got++
 				parameters.Set("before", p.PastKey.String())
+				progress = true
+				if got++; got == page {
+					break // however the answer ends
+				}
 			}
-			return true, nil // however the answer ends
+			return progress, nil
 		})
 		if told += got; err != nil || got < page {
 			return err

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,12 +52,7 @@ func (c *cluster) listFiles(
 	if _, err := fmt.Fprintf(out, "%-*s %12s  %s\n", width, head, "SIZE", "FILE"); err != nil {
 		return 0, err
 	}
-	for lines := json.NewDecoder(response.Body); ; {
-		var f aggregate.File
-		err := lines.Decode(&f)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for f, err := range jsonValues[aggregate.File](response.Body) {
 		if err != nil {
 			return 0, ended(ctx, fmt.Errorf("the list was interrupted: %w", err))
 		}

@@ -2,8 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -94,12 +92,7 @@ func (c *cluster) nodes(ctx context.Context, name string, selected url.Values, f
 		if attempt := response.Header.Get(aggregate.HeaderAttempt); attempt != "" {
 			selected.Set("attempt", attempt)
 		}
-		for lines := json.NewDecoder(response.Body); ; progress = true {
-			var n aggregate.Node
-			err := lines.Decode(&n)
-			if errors.Is(err, io.EOF) {
-				return progress, nil
-			}
+		for n, err := range jsonValues[aggregate.Node](response.Body) {
 			if err != nil {
 				return progress, err
 			}
@@ -107,7 +100,9 @@ func (c *cluster) nodes(ctx context.Context, name string, selected url.Values, f
 				return progress, errHere{err}
 			}
 			selected.Set("after", n.NodeKey.String())
+			progress = true
 		}
+		return progress, nil
 	})
 }
 

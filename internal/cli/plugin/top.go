@@ -3,7 +3,6 @@ package plugin
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -92,13 +91,8 @@ func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format 
 	}
 	defer response.Body.Close()
 	unknown := ""
-	for steps := json.NewDecoder(response.Body); ; {
-		var step usage.Step
-		switch err := steps.Decode(&step); {
-		case errors.Is(err, io.EOF):
-			sayUnknown(cmd.ErrOrStderr(), unknown)
-			return nil
-		case err != nil:
+	for step, err := range jsonValues[usage.Step](response.Body) {
+		if err != nil {
 			return fmt.Errorf("the answer was interrupted: %w", err)
 		}
 		unknown = cmp.Or(step.Unknown, unknown)
@@ -112,6 +106,8 @@ func (c *cluster) topSteps(cmd *cobra.Command, name string, attempt int, format 
 			return err
 		}
 	}
+	sayUnknown(cmd.ErrOrStderr(), unknown)
+	return nil
 }
 
 // sayUnknown says why only the jobs that have ended are known; empty: the others are, too.

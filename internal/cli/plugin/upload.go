@@ -240,12 +240,7 @@ func (c *cluster) listUploads(ctx context.Context, to io.Writer) error {
 	defer response.Body.Close()
 	table := tabwriter.NewWriter(to, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "UPLOAD\tHERE\tSIZE\tAGE\tNAMED BY")
-	for lines := json.NewDecoder(response.Body); ; {
-		var u uploads.Upload
-		err := lines.Decode(&u)
-		if errors.Is(err, io.EOF) {
-			return table.Flush()
-		}
+	for u, err := range jsonValues[uploads.Upload](response.Body) {
 		if err != nil {
 			return err
 		}
@@ -259,4 +254,5 @@ func (c *cluster) listUploads(ctx context.Context, to io.Writer) error {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", Plain(u.Name), here, u.Size, age, Plain(strings.Join(u.Users, ", ")))
 	}
+	return table.Flush()
 }
