@@ -108,7 +108,7 @@ func (c *Checker) pass(
 		return false, err
 	}
 	coverage := c.Coverage(g.Target)
-	l.mark, l.unread = c.Mark(g.Target), map[RunKey]bool{}
+	l.mark, l.unread = c.Mark(g.Target), map[runKey]bool{}
 	now, whole, answered, err := c.Pass(&l.Look, g, coverage, began, started,
 		func(run ledger.Run) bool { return coverage.covers(run, l.mark) },
 		func(runs []ledger.Run) (bool, error) { return c.checkRecent(ctx, id, runs, l) },
@@ -118,9 +118,9 @@ func (c *Checker) pass(
 	}
 	now.unread = l.unread
 	if l.History { // a job whose ad cannot be read may be there
-		now.read = map[RunKey]bool{}
+		now.read = map[runKey]bool{}
 		for _, run := range whole {
-			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
+			now.read[keyOf(run)] = !l.unread[keyOf(run)]
 		}
 	}
 	c.Cover(g.Target, now)
@@ -230,7 +230,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	var writing errgroup.Group
 	writing.SetLimit(atOnce)
 	for _, run := range runs {
-		k := all[KeyOf(run)]
+		k := all[keyOf(run)]
 		if !l.History {
 			k.extent = InQueue
 		}
@@ -243,7 +243,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		if c.doubts(k) {
 			l.absent = append(l.absent, run)
 			if l.unread != nil {
-				l.unread[KeyOf(run)] = true
+				l.unread[keyOf(run)] = true
 			}
 			continue
 		}
@@ -278,9 +278,9 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		errs = append(errs, c.writeQuiet(ctx, quiet, at))
 	}
 	for _, run := range runs {
-		k := all[KeyOf(run)]
+		k := all[keyOf(run)]
 		if errs = append(errs, k.failed); (k.failed != nil || len(k.unread) > 0) && l.unread != nil {
-			l.unread[KeyOf(run)] = true
+			l.unread[keyOf(run)] = true
 		}
 	}
 	return errors.Join(errs...)

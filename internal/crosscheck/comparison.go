@@ -48,26 +48,26 @@ const (
 // full reports whether ended procs are compared.
 func (k *comparison) full() bool { return k.scope != unconfirmed }
 
-// RunKey identifies a run by what its ads carry. A cluster id alone is reused when a schedd is set up from scratch.
-type RunKey struct {
+// runKey identifies a run by what its ads carry. A cluster id alone is reused when a schedd is set up from scratch.
+type runKey struct {
 	cluster int
 	uid     string
 	attempt int
 }
 
-// KeyOf returns the key of a run.
-func KeyOf(run ledger.Run) RunKey { return RunKey{run.Cluster, run.UID, run.Attempt} }
+// keyOf returns the key of a run.
+func keyOf(run ledger.Run) runKey { return runKey{run.Cluster, run.UID, run.Attempt} }
 
-// KeyOfJob returns the key of the run that an ad names.
-func KeyOfJob(j condor.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
+// keyOfJob returns the key of the run that an ad names.
+func keyOfJob(j condor.Job) runKey { return runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
 
 // comparisons holds those of one check.
-type comparisons map[RunKey]*comparison
+type comparisons map[runKey]*comparison
 
 func newComparisons(runs []ledger.Run, s scope, m made) comparisons {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[KeyOf(run)] = &comparison{
+		all[keyOf(run)] = &comparison{
 			run:      run,
 			scope:    s,
 			made:     m.of(run),
@@ -80,7 +80,7 @@ func newComparisons(runs []ledger.Run, s scope, m made) comparisons {
 
 // of returns the comparison that an ad belongs to, or nil if nobody asked about its run.
 func (all comparisons) of(j condor.Job) *comparison {
-	return all[KeyOfJob(j)]
+	return all[keyOfJob(j)]
 }
 
 // seen reports whether the ads of all procs have been seen.

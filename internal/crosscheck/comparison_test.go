@@ -31,7 +31,7 @@ func TestAClusterIsSentAgainOnlyIfNoneOfItsJobsCanHaveRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := ledger.Run{Cluster: 1, Procs: 2}
-			k := newComparisons([]ledger.Run{run}, unconfirmed, nil)[KeyOf(run)]
+			k := newComparisons([]ledger.Run{run}, unconfirmed, nil)[keyOf(run)]
 			k.rows, k.asked = map[int]ledger.Proc{
 				0: {Status: ledger.StatusOpen},
 				1: {Status: ledger.StatusOpen, Proc: 1},

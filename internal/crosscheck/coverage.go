@@ -17,7 +17,7 @@ type Coverage struct {
 	Started int64     // when the schedd had been started; 0: unknown
 	// Runs with jobs whose ads could not be read, or whose rows not be written, and, of a pass, those in which it has
 	// looked for some and found none.
-	unread, read map[RunKey]bool
+	unread, read map[runKey]bool
 }
 
 const (
@@ -46,7 +46,7 @@ func (s Coverage) Recent(now time.Time, started int64, every time.Duration) (p s
 
 // covers reports whether the passes since a cross-check have looked at a run: at every job that they could read.
 func (s Coverage) covers(run ledger.Run, since Mark) bool {
-	return !s.unread[KeyOf(run)] && (run.Checked.IsZero() || run.Checked.After(since.At.Add(-2*BetweenChecks)))
+	return !s.unread[keyOf(run)] && (run.Checked.IsZero() || run.Checked.After(since.At.Add(-2*BetweenChecks)))
 }
 
 // Next returns the coverage that a pass adds which began at a time, and at another by the schedd's clock (0: no ad said
@@ -64,7 +64,7 @@ func (s Coverage) Next(began time.Time, clock, started int64, whole bool) Covera
 
 // After returns the coverage after a pass, which may have begun before another that ended earlier.
 func (s Coverage) After(pass Coverage) Coverage {
-	unread := map[RunKey]bool{}
+	unread := map[runKey]bool{}
 	for run := range s.unread {
 		if !pass.read[run] && (pass.read == nil || pass.Whole.IsZero()) {
 			unread[run] = true

@@ -49,7 +49,7 @@ func TestARunThatThePassesHaveNotLookedAtIsAskedAboutAsAWhole(t *testing.T) {
 	old := run
 	old.Checked = now.Add(-time.Hour)
 	require.False(t, s.covers(old, mark), "it was not among their runs")
-	s.unread = map[RunKey]bool{KeyOf(run): true}
+	s.unread = map[runKey]bool{keyOf(run): true}
 	require.False(t, s.covers(run, mark), "an ad could not be read")
 }
 
@@ -65,15 +65,15 @@ func TestAPassThatBeganEarlierTakesNothingBack(t *testing.T) {
 		Clock:   2,
 		Started: 7,
 	}
-	want := Coverage{Began: at.Add(time.Second), Clock: 2, Whole: at, Started: 7, unread: map[RunKey]bool{}}
+	want := Coverage{Began: at.Add(time.Second), Clock: 2, Whole: at, Started: 7, unread: map[runKey]bool{}}
 	require.Equal(t, want, Coverage{}.After(cross).After(refresh))
 	require.Equal(t, want, Coverage{}.After(refresh).After(cross))
 }
 
 func TestRunsWithAdsThatCannotBeReadAreRememberedUntilTheyCanBe(t *testing.T) {
-	one, two := RunKey{cluster: 1}, RunKey{cluster: 2}
-	s := Coverage{}.After(Coverage{unread: map[RunKey]bool{one: true}}).
-		After(Coverage{unread: map[RunKey]bool{two: true}})
-	require.Equal(t, map[RunKey]bool{one: true, two: true}, s.unread)
-	require.Equal(t, map[RunKey]bool{two: true}, s.After(Coverage{read: map[RunKey]bool{one: true, two: false}}).unread)
+	one, two := runKey{cluster: 1}, runKey{cluster: 2}
+	s := Coverage{}.After(Coverage{unread: map[runKey]bool{one: true}}).
+		After(Coverage{unread: map[runKey]bool{two: true}})
+	require.Equal(t, map[runKey]bool{one: true, two: true}, s.unread)
+	require.Equal(t, map[runKey]bool{two: true}, s.After(Coverage{read: map[runKey]bool{one: true, two: false}}).unread)
 }

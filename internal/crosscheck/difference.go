@@ -72,7 +72,7 @@ func (c *Checker) reconcileSome(
 	}
 	var errs []error
 	for _, run := range runs {
-		k := all[KeyOf(run)]
+		k := all[keyOf(run)]
 		c.Observer.Unread(k.run, k.unread)
 		k.miss(at)
 		k.judgeUnstaged()

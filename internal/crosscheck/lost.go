@@ -13,8 +13,8 @@ import (
 // What was called lost may be there again: the spool is mounted, or the schedd is back for which another one answered.
 // Then HTCondor's word holds, as for every other job.
 
-// LookBack is how long after its end a run is compared again because of lost jobs.
-const LookBack = 7 * 24 * time.Hour
+// lookBack is how long after its end a run is compared again because of lost jobs.
+const lookBack = 7 * 24 * time.Hour
 
 // looked tells when HTCondor was last asked about lost jobs, of how many runs, and how often in a row.
 type looked struct {
@@ -58,7 +58,7 @@ func (d *Driver[O]) LookForLost(
 	started func(context.Context, schedd.Identity, backend.Target) int64,
 	compare func(context.Context, schedd.Identity, backend.Group) error,
 ) error {
-	which := func(tx *ledger.Tx) ([]ledger.Run, error) { return lost(tx, d.Now().Add(-LookBack)) }
+	which := func(tx *ledger.Tx) ([]ledger.Run, error) { return lost(tx, d.Now().Add(-lookBack)) }
 	return d.Each(ctx, LookingForLost, which, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		if !d.mayLookForLost(g.Target, d.Now(), started(ctx, id, g.Target), len(g.Runs), d.Whole) {
 			return nil
@@ -94,7 +94,7 @@ func (c *Checker) compareLost(ctx context.Context, id schedd.Identity, runs []le
 	}
 	var errs []error
 	for _, run := range runs {
-		if k := all[KeyOf(run)]; len(k.observed) > 0 {
+		if k := all[keyOf(run)]; len(k.observed) > 0 {
 			errs = append(errs, c.write(ctx, k, at))
 			c.Observer.Checked(k.run)
 		}

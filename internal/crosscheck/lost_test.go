@@ -14,13 +14,13 @@ func TestLostJobsAreLookedForEverMoreRarely(t *testing.T) {
 	const pause = 10 * time.Minute
 	at := time.Unix(0, 0)
 	looks := 0
-	for passed := time.Duration(0); passed < LookBack; passed += time.Minute {
+	for passed := time.Duration(0); passed < lookBack; passed += time.Minute {
 		if g.mayLookForLost(backend.Target{}, at.Add(passed), 7, 2, pause) {
 			looks++
 		}
 	}
 	require.Equal(t, 14, looks, "in a week")
-	at = at.Add(LookBack)
+	at = at.Add(lookBack)
 	require.False(t, g.mayLookForLost(backend.Target{}, at, 7, 1, pause))
 	require.True(t, g.mayLookForLost(backend.Target{}, at, 7, 3, pause), "another one was lost")
 	require.True(t, g.mayLookForLost(backend.Target{}, at, 8, 3, pause), "the schedd was started")

@@ -13,12 +13,12 @@ import (
 )
 
 // made says how many procs the factories that are there of runs have made.
-type made map[RunKey]int
+type made map[runKey]int
 
 // of returns the number from which procs of a run are not there yet. Without a factory, and when that is gone, all are
 // there, or were.
 func (m made) of(run ledger.Run) int {
-	n, known := m[KeyOf(run)]
+	n, known := m[keyOf(run)]
 	if !known {
 		return math.MaxInt
 	}
@@ -62,10 +62,10 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	if len(which) == 0 {
 		return nil, nil
 	}
-	all, paused, nodes := made{}, map[RunKey]string{}, map[ownedDAG]string{}
+	all, paused, nodes := made{}, map[runKey]string{}, map[ownedDAG]string{}
 	factories := schedd.Query{Where: condor.Or(which...), Factories: true}
 	err := c.Schedd.Query(ctx, id, factories, func(j condor.Job) error {
-		key := KeyOfJob(j)
+		key := keyOfJob(j)
 		all[key], paused[key] = j.Factory.Next, whyPaused(j)
 		nodes[ownedDAG{j.Node, j.Owner}] = whyPaused(j)
 		return nil
@@ -78,8 +78,8 @@ func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger
 	}
 	for _, run := range asked {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-			n, there := all[KeyOf(run)]
-			if err := recordPaused(tx, run, paused[KeyOf(run)]); err != nil {
+			n, there := all[keyOf(run)]
+			if err := recordPaused(tx, run, paused[keyOf(run)]); err != nil {
 				return err
 			}
 			switch {

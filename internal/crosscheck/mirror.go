@@ -20,7 +20,7 @@ import (
 //
 //   - about every run whose jobs the mirror does not show in full, or for which it says that files have never arrived
 //     or that an ended job goes on: only HTCondor can say that a job is gone, must be sent again, or is not over,
-//   - about everything every HeldEvery, which also tells whether the mirror is right,
+//   - about everything every heldEvery, which also tells whether the mirror is right,
 //   - whenever the mirror must not be used, or does not answer.
 type Mirror interface {
 	Schedd
@@ -32,8 +32,8 @@ type Mirror interface {
 	Held(whose string, born int64, differ []string)
 }
 
-// HeldEvery is how often a mirror is held against HTCondor.
-const HeldEvery = 10 * time.Minute
+// heldEvery is how often a mirror is held against HTCondor.
+const heldEvery = 10 * time.Minute
 
 // Hinted is the kind of the passes that a mirror's hint causes.
 const Hinted = "hint"
@@ -109,7 +109,7 @@ func (c *Checker) whole(ctx context.Context, id schedd.Identity, g backend.Group
 		return c.through(ctx, id, g)
 	}
 	last := c.Mark(g.Target).At
-	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < HeldEvery {
+	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < heldEvery {
 		if err := m.checker.through(ctx, id, g); !errors.Is(err, schedd.ErrMirror) {
 			return err
 		}
@@ -158,13 +158,13 @@ func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group,
 
 // states returns those of the jobs of runs.
 func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run) (map[string]condor.JobStatus, error) {
-	ours, all := map[RunKey]bool{}, map[string]condor.JobStatus{}
+	ours, all := map[runKey]bool{}, map[string]condor.JobStatus{}
 	for _, run := range runs {
-		ours[KeyOf(run)] = true
+		ours[keyOf(run)] = true
 	}
 	for _, question := range questions(runs) {
 		err := s.Query(ctx, id, schedd.Query{Where: question}, func(j condor.Job) error {
-			if ours[KeyOfJob(j)] {
+			if ours[keyOfJob(j)] {
 				all[j.ID()] = j.Status
 			}
 			return nil

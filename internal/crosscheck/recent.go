@@ -44,7 +44,7 @@ type look struct {
 	Look
 	target  backend.Target
 	mark    Mark            // of the latest cross-check
-	unread  map[RunKey]bool // runs with jobs whose ads cannot be read, or with which something else could not be done
+	unread  map[runKey]bool // runs with jobs whose ads cannot be read, or with which something else could not be done
 	missing Missing
 	absent  []ledger.Run // with jobs that a mirror does not show
 	made    made
@@ -96,7 +96,7 @@ func (c *Checker) checkRecent(
 
 // procKey identifies a proc of a run in a pass.
 type procKey struct {
-	RunKey
+	runKey
 	number int
 }
 
@@ -141,7 +141,7 @@ func (c *Checker) takeShown(
 		return err
 	}
 	for _, j := range shown {
-		if key := (procKey{KeyOfJob(j), j.Number()}); !seen[key] {
+		if key := (procKey{keyOfJob(j), j.Number()}); !seen[key] {
 			seen[key] = true
 			all.of(j).take(j, tool, at)
 		}
@@ -234,7 +234,7 @@ func (c *Checker) readUnsettled(ctx context.Context, all comparisons) error {
 		return schedd.ErrTooMany
 	}
 	for _, p := range rows {
-		if k := all[RunKey{p.Cluster, p.UID, p.Attempt}]; k != nil {
+		if k := all[runKey{p.Cluster, p.UID, p.Attempt}]; k != nil {
 			k.add(p)
 		}
 	}
@@ -247,7 +247,7 @@ func (c *Checker) readShown(ctx context.Context, all comparisons, shown []condor
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 			for _, j := range page {
 				k := all.of(j)
-				if _, known := k.rows[j.Number()]; known || seen[procKey{KeyOfJob(j), j.Number()}] {
+				if _, known := k.rows[j.Number()]; known || seen[procKey{keyOfJob(j), j.Number()}] {
 					continue
 				}
 				p, err := tx.Proc(k.run.UID, k.run.Attempt, j.Number())

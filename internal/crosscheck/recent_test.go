@@ -36,7 +36,7 @@ type pair struct {
 type side struct {
 	*Checker
 	book   *ledger.Ledger
-	unread map[RunKey][]string
+	unread map[runKey][]string
 }
 
 func (*side) Passed(string, schedd.Endpoint, time.Duration, error) {}
@@ -51,9 +51,9 @@ func (w *side) Missing(backend.Target, Missing) {}
 
 func (w *side) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) == 0 {
-		delete(w.unread, KeyOf(run))
+		delete(w.unread, keyOf(run))
 	} else {
-		w.unread[KeyOf(run)] = jobs
+		w.unread[keyOf(run)] = jobs
 	}
 }
 
@@ -74,7 +74,7 @@ func newPair(t *testing.T, seed uint64) *pair {
 
 func (w *pair) side(whole time.Duration) *side {
 	book := ledgertest.Open(w.t)
-	one := &side{book: book, unread: map[RunKey][]string{}}
+	one := &side{book: book, unread: map[runKey][]string{}}
 	one.Checker = &Checker{Driver: Driver[RunObserver]{
 		Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: one, Whole: whole,
 		As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
@@ -258,7 +258,7 @@ func (w *pair) rows(one *side) (rows []string) {
 					" first ",
 					run.Started.Unix(),
 					" unread ",
-					one.unread[KeyOf(run)],
+					one.unread[keyOf(run)],
 				),
 			)
 			for _, p := range procs {

@@ -21,7 +21,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 	for cursor.run < len(runs) {
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 			for left := PageSize; left > 0 && cursor.run < len(runs); {
-				k := all[KeyOf(runs[cursor.run])]
+				k := all[keyOf(runs[cursor.run])]
 				if k.full() {
 					cursor.unchanged = false
 				}
