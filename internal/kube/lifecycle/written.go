@@ -72,26 +72,35 @@ func At(destination string, proc int) string {
 // pushedCondition says how many artifacts of the newest attempt have been pushed. An HTCJob that makes none has no such
 // condition.
 func pushedCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
-	const kind = v1alpha1.ConditionOutputsPushed
 	run, n := s.Run, s.Pushes
 	if run == nil || !n.Any || run.State != ledger.Submitted && run.State != ledger.Removed {
-		meta.RemoveStatusCondition(&status.Conditions, kind)
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionOutputsPushed)
 		return
 	}
+	var waits *Blocker
+	switch {
+	case s.Counts.Active > 0:
+		waits = &Blocker{
+			Reason:  "NotEnded",
+			Message: "not every job has ended; the artifacts of each are pushed when its output is here",
+		}
+	case n.Unpushed == 0 && (s.Output.Waiting > 0 || !run.Confirmed):
+		waits = &Blocker{Reason: "Fetching", Message: "artifacts are pushed when the output of the jobs is here"}
+	}
+	v.PushedCondition(set, n, waits, "no job has succeeded and left an artifact")
+}
+
+// PushedCondition says how many artifacts of an attempt have been pushed. waits is what those wait for that are not
+// known yet, nil if there are none; nothing says that none was made.
+func (v View) PushedCondition(set SetCondition, n ledger.PushCounts, waits *Blocker, nothing string) {
+	const kind = v1alpha1.ConditionOutputsPushed
 	switch {
 	case n.Unpushed > 0 && v.Unpushed != nil:
 		set(kind, metav1.ConditionFalse, v.Unpushed.Reason, v.Unpushed.Message)
-	case s.Counts.Active > 0:
-		set(
-			kind,
-			metav1.ConditionFalse,
-			"NotEnded",
-			"not every job has ended; the artifacts of each are pushed when its output is here",
-		)
+	case waits != nil:
+		set(kind, metav1.ConditionFalse, waits.Reason, waits.Message)
 	case n.Unpushed > 0:
 		set(kind, metav1.ConditionFalse, "Pushing", Plural(n.Unpushed, "artifact")+" to be pushed")
-	case s.Output.Waiting > 0, !run.Confirmed:
-		set(kind, metav1.ConditionFalse, "Fetching", "artifacts are pushed when the output of the jobs is here")
 	case n.NotPushed > 0:
 		set(
 			kind,
@@ -100,7 +109,7 @@ func pushedCondition(set SetCondition, status *v1alpha1.HTCJobStatus, s Situatio
 			fmt.Sprintf("%s pushed, %d cannot be pushed; %s", IsOrAre(n.Pushed, "artifact"), n.NotPushed, n.Note),
 		)
 	case n.Pushed == 0:
-		set(kind, metav1.ConditionTrue, "NothingToPush", "no job has succeeded and left an artifact")
+		set(kind, metav1.ConditionTrue, "NothingToPush", nothing)
 	default:
 		set(kind, metav1.ConditionTrue, "Pushed", IsOrAre(n.Pushed, "artifact")+" pushed")
 	}

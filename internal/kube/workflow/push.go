@@ -3,12 +3,10 @@ package workflow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
@@ -162,34 +160,19 @@ func gatherPushes(tx *ledger.Tx, s *Situation, run ledger.Run) error {
 // pushedCondition says how many artifacts of the newest attempt have been pushed. A workflow that makes none has no
 // such condition.
 func (s Situation) pushedCondition(set lifecycle.SetCondition, status *v1alpha1.HTCWorkflowStatus, v lifecycle.View) {
-	const kind = v1alpha1.ConditionOutputsPushed
-	dag, n := s.newest(), s.Pushes
-	switch {
-	case dag == nil || !n.Any:
-		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case n.Unpushed > 0 && v.Unpushed != nil:
-		set(kind, metav1.ConditionFalse, v.Unpushed.Reason, v.Unpushed.Message)
-	case n.Unpushed > 0:
-		set(kind, metav1.ConditionFalse, "Pushing", lifecycle.Plural(n.Unpushed, "artifact")+" to be pushed")
-	case !s.over():
-		set(kind, metav1.ConditionFalse, "NotEnded", "artifacts are pushed when the output of their nodes is here")
-	case s.Unfetched:
-		set(kind, metav1.ConditionFalse, "Fetching", "artifacts are pushed when the output of their nodes is here")
-	case n.NotPushed > 0:
-		set(
-			kind,
-			metav1.ConditionFalse,
-			lifecycle.ReasonNotPushed,
-			fmt.Sprintf(
-				"%s pushed, %d cannot be pushed; %s",
-				lifecycle.IsOrAre(n.Pushed, "artifact"),
-				n.NotPushed,
-				n.Note,
-			),
-		)
-	case n.Pushed == 0:
-		set(kind, metav1.ConditionTrue, "NothingToPush", "no node of a step with push has succeeded")
-	default:
-		set(kind, metav1.ConditionTrue, "Pushed", lifecycle.IsOrAre(n.Pushed, "artifact")+" pushed")
+	n := s.Pushes
+	if s.newest() == nil || !n.Any {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionOutputsPushed)
+		return
 	}
+	const here = "artifacts are pushed when the output of their nodes is here"
+	var waits *lifecycle.Blocker
+	switch {
+	case n.Unpushed > 0:
+	case !s.over():
+		waits = &lifecycle.Blocker{Reason: "NotEnded", Message: here}
+	case s.Unfetched:
+		waits = &lifecycle.Blocker{Reason: "Fetching", Message: here}
+	}
+	v.PushedCondition(set, n, waits, "no node of a step with push has succeeded")
 }
