@@ -64,7 +64,7 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	known := c.mirrors.all[e]
 	if known == nil {
 		known = &mirrored{m, &Checker{
-			Passes: Driver[RunObserver]{
+			Driver: Driver[RunObserver]{
 				Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Whole: c.Whole,
 			},
 			Kind: c.Kind, GoesOn: c.GoesOn,

@@ -94,7 +94,9 @@ func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
 	}
 	return c.eachPage(
 		ctx,
-		func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, crosscheck.PageSize) },
+		func(tx *ledger.Tx) (int, error) {
+			return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, crosscheck.PageSize)
+		},
 	)
 }
 
