@@ -84,7 +84,7 @@ func TestAStatusHasASentence(t *testing.T) {
 		s    Situation
 		want string
 	}{
-		"nothing was sent":    {Situation{}, "waiting to be submitted"},
+		"nothing was sent":    {Situation{Early: true}, "waiting to be submitted"},
 		"they wait":           {Situation{Run: run(ledger.Submitted, ""), Counts: ledger.Counts{Active: 2, Idle: 2}}, "cluster 7 with 2 jobs is at schedd a"},
 		"one runs":            {Situation{Run: run(ledger.Submitted, ""), Counts: ledger.Counts{Active: 2, Idle: 1, Running: 1}}, "1 job is running"},
 		"both have succeeded": {Situation{Run: run(ledger.Submitted, ""), Counts: ledger.Counts{Succeeded: 2}}, "2 jobs succeeded"},
