@@ -118,13 +118,9 @@ func (d *daemon) work(ctx context.Context) error {
 	err = errors.Join(err, book.Close())
 	switch {
 	case errors.Is(err, ledger.ErrLost):
-		d.log.Error().Err(
-			err,
-		).Str(
-			"ledger",
-			d.o.LedgerFile(),
-		).Msg(
-			"the ledger file is gone; starting a new one, which is rebuilt from the HTCJobs and the schedd",
+		d.log.Error().Err(err).Str("ledger", d.o.LedgerFile()).Msg(
+			"the ledger file is gone, or another is in its place; " +
+				"going on with what is there, and with what the HTCJobs and the schedd know",
 		)
 	case errors.Is(err, ledger.ErrCorrupt):
 		err = errors.Join(err, d.quarantine(err))

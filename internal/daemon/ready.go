@@ -32,10 +32,9 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 	tick := time.NewTicker(tryLedgerEvery)
 	defer tick.Stop()
 	for d.label(ctx, true) {
-		slow := time.AfterFunc(
-			ledgerPatience,
-			func() { d.health.unready("the ledger cannot be written: the volume does not answer") },
-		)
+		slow := time.AfterFunc(ledgerPatience, func() {
+			d.health.unready("the ledger cannot be written: the volume does not answer, or somebody locks the file")
+		})
 		err := d.tryLedger(ctx, book)
 		slow.Stop()
 		switch {

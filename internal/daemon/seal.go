@@ -41,7 +41,8 @@ func (d *daemon) sealed(ctx context.Context, identity string, work func(context.
 	err := work(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lease.renewDeadline)
 	defer cancel()
-	if seal := sealOf(d.o.LedgerFile()); seal != "" {
+	// What has taken the place of the ledger was not closed by this htcd.
+	if seal := sealOf(d.o.LedgerFile()); seal != "" && !needsReexec(err) {
 		// Without it, statuses are believed at the next start.
 		_ = d.changeLease(ctx, func(lease *coordinationv1.Lease) bool {
 			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, sealAnnotation, seal)

@@ -144,6 +144,9 @@ func (l *Ledger) runBatch(ctx context.Context, batch []*write) (joined []*write,
 	if _, err := l.writer.exec(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return batch, err
 	}
+	if err := l.file.differs(l.path); err != nil { // now that no other program can write it
+		return batch, err
+	}
 	for i, w := range batch {
 		fnErr, err := l.runOne(ctx, w)
 		switch {
@@ -189,6 +192,9 @@ func (l *Ledger) commitBatch(ctx context.Context) error {
 	l.commit.Lock()
 	defer l.commit.Unlock()
 	_, err := l.writer.exec(ctx, `COMMIT`)
+	if err == nil {
+		l.file.note()
+	}
 	return err
 }
 

@@ -81,9 +81,10 @@
 // Read or Write. Quarantine keeps it under another name; then Open begins a new
 // one. For a file that was removed under an open ledger, the next Write returns
 // ErrLost: SQLite checks that the name still leads to it before it writes a
-// journal. IsUnavailable reports a file that temporarily cannot be read or
-// written; every later Write begins with a fresh connection, and so recovers
-// by itself when the volume is back.
+// journal. So it does if another file has taken its place, or an older copy was
+// written into it (identity.go). IsUnavailable reports a file that temporarily
+// cannot be read or written; every later Write or Read begins with a fresh
+// connection, and so recovers by itself when the volume is back.
 //
 // # Sizes
 //

@@ -19,13 +19,16 @@ var (
 	ErrExists = errors.New("already in the ledger")
 	// ErrCorrupt: the file is no SQLite database, or is damaged. Trying again cannot help; the file must be put aside.
 	ErrCorrupt = errors.New("the ledger file is damaged")
-	// ErrLost: the file is gone although its directory exists: somebody removed it or moved it. Trying again cannot
-	// help; Open makes a new one.
+	// ErrLost: the file is gone although its directory exists, or another one or an older copy is in its place. Trying
+	// again cannot help; Open goes on with what is there, or makes a new one.
 	ErrLost = errors.New("the ledger file is lost")
 	// ErrFull: the volume has no room for the write. It is one of the errors of IsUnavailable.
 	ErrFull = errors.New("the ledger's volume is full")
 	// errNoDirectory: the file's directory cannot be reached or made.
 	errNoDirectory = errors.New("the ledger's directory is not available")
+	// errAway: that directory was there, and is not any more.
+	errAway = errors.New("the ledger's directory is gone, or another is in its place: put it back, " +
+		"or restart htcd, which goes on with what is there")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the ledger is closed")
 )
@@ -77,7 +80,7 @@ func (l *Ledger) explain(err error) error {
 		return fmt.Errorf("%w, %s: %w", ErrFull, free(filepath.Dir(l.path)), err)
 	}
 	if dir, statErr := os.Stat(filepath.Dir(l.path)); statErr != nil || !os.SameFile(dir, l.dir) {
-		return err
+		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	if _, statErr := os.Stat(l.path); errors.Is(statErr, fs.ErrNotExist) {
 		return fmt.Errorf("%w: %w", ErrLost, err)

@@ -14,6 +14,7 @@ import (
 type Ledger struct {
 	path string
 	dir  os.FileInfo // the directory of path as it was at Open
+	file *identity   // of path as it was then; nil: it is a Reader's
 
 	writeDB, readDB *sql.DB
 	writer          *conn      // of the writing goroutine; nil after trouble, until the next batch
@@ -78,6 +79,10 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 	if l.writer, err = connect(ctx, l.writeDB); err != nil {
 		return nil, errors.Join(err, l.writeDB.Close())
 	}
+	if l.file, err = identify(path); err != nil {
+		l.writer.discard()
+		return nil, errors.Join(err, l.writeDB.Close())
+	}
 	go l.writeLoop()
 	return l, nil
 }
@@ -98,7 +103,7 @@ func prepareFile(ctx context.Context, path string) error {
 }
 
 // Close takes no more writes, waits until those taken are durable and answered and the reads in progress have ended,
-// and closes the file.
+// and closes the file. The error is ErrLost if another file is in its place.
 func (l *Ledger) Close() error {
 	l.open.Lock()
 	again := l.closed
@@ -115,7 +120,8 @@ func (l *Ledger) Close() error {
 		l.writer.discard()
 	}
 	l.closeReaders()
-	return errors.Join(l.readDB.Close(), l.writeDB.Close())
+	differs := l.file.differs(l.path)
+	return errors.Join(differs, l.readDB.Close(), l.writeDB.Close(), l.file.file.Close())
 }
 
 // closeReaders waits for the reads in progress.
@@ -130,14 +136,14 @@ func (l *Ledger) closeReaders() {
 
 // Read runs fn on one consistent state of the ledger; it cannot write. It waits for no more than a commit in progress,
 // and delays the next commit until fn returns: keep fn short, and let it call neither Read nor Write.
-func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) error {
+func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) (err error) {
 	c, err := l.reader(ctx)
 	if err != nil {
 		return fmt.Errorf("read ledger: %w", l.explain(err))
 	}
 	l.commit.RLock()
 	defer l.commit.RUnlock()
-	defer l.giveBack(c)
+	defer func() { l.giveBack(c, err) }()
 	if _, err := c.exec(ctx, `BEGIN`); err != nil {
 		return fmt.Errorf("read ledger: %w", l.explain(err))
 	}
@@ -164,9 +170,10 @@ func (l *Ledger) reader(ctx context.Context) (*conn, error) {
 	}
 }
 
-// giveBack ends the transaction of c; a connection where that fails is not used again.
-func (l *Ledger) giveBack(c *conn) {
-	if _, err := c.exec(context.Background(), `ROLLBACK`); err != nil {
+// giveBack ends the transaction of c. A connection where that fails, or that found the file unavailable, is not used
+// again: the file that it has open may be of a volume that is not there any more.
+func (l *Ledger) giveBack(c *conn, found error) {
+	if _, err := c.exec(context.Background(), `ROLLBACK`); err != nil || IsUnavailable(found) {
 		c.discard()
 		c = nil
 	}

@@ -54,6 +54,7 @@ func TestAVolumeThatIsAwayIsUnavailableAndPasses(t *testing.T) {
 	}
 	require.NoError(t, os.Rename(dir, dir+".away"))
 	require.True(t, IsUnavailable(write("b")))
+	require.ErrorIs(t, write("b"), errAway)
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.True(t, IsUnavailable(write("b")), "an empty directory in its place is not the volume")
 	require.NoError(t, os.Remove(dir))

@@ -35,6 +35,9 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 		require.Contains(t, told.Message, "delete HTCJobs", name)
 	}
 	require.Equal(t, "Retrying", reconciler.Explain(w.sender.StageError(unix.EACCES)).Reason)
+	for _, err := range []error{ledger.ErrLost, ledger.ErrCorrupt} { // htcd begins again
+		require.Equal(t, "LedgerUnavailable", reconciler.Explain(fmt.Errorf("record intent: %w", err)).Reason)
+	}
 }
 
 func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {

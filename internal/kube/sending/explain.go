@@ -65,7 +65,7 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err),
 		)
 	}
-	if ledger.IsUnavailable(err) {
+	if ledger.IsUnavailable(err) || errors.Is(err, ledger.ErrLost) || errors.Is(err, ledger.ErrCorrupt) {
 		return submitted(
 			"LedgerUnavailable",
 			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err),
