@@ -1,6 +1,7 @@
 package output
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -180,7 +181,8 @@ func (s Store) DropBefore(a Attempt) error {
 	return errors.Join(err, s.Sweep(false))
 }
 
-// putAside moves a directory, if it exists, into incoming.
+// putAside moves a directory, if it exists, into incoming. It makes none for it: a full volume has no room for that,
+// and would keep what is dropped to empty it.
 func (s Store) putAside(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -189,12 +191,7 @@ func (s Store) putAside(dir string) error {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return err
 	}
-	aside, err := os.MkdirTemp(parent, dropped)
-	if err != nil {
-		return err
-	}
-	// In its place, and not into it: a Sweep meanwhile may have removed it.
-	return unix.Rename(dir, aside)
+	return os.Rename(dir, filepath.Join(parent, dropped+rand.Text()))
 }
 
 const dropped = "dropped-"

@@ -276,6 +276,23 @@ func TestTwoMayDropOutputAtOnce(t *testing.T) {
 	require.NoError(t, s.Sweep(false))
 }
 
+// A full volume has no room for a directory.
+func TestNothingIsMadeForWhatIsDropped(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	_, err := s.Begin(nil)
+	require.NoError(t, err)
+	put(t, s, first, 0, Stdout, "dropped")
+	seen, err := unix.InotifyInit1(unix.IN_NONBLOCK)
+	require.NoError(t, err)
+	defer unix.Close(seen)
+	_, err = unix.InotifyAddWatch(seen, filepath.Join(s.Root, incoming), unix.IN_CREATE)
+	require.NoError(t, err)
+	require.NoError(t, s.Drop("physics", "zero"))
+	_, err = unix.Read(seen, make([]byte, 4096))
+	require.ErrorIs(t, err, unix.EAGAIN)
+	require.NoDirExists(t, filepath.Join(s.Root, "physics", "zero"))
+}
+
 func TestWhatOutputLeavesFree(t *testing.T) {
 	for name, c := range map[string]struct {
 		bytes int64

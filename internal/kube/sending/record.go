@@ -159,15 +159,16 @@ func (s *Sender) Forget(ctx context.Context, namespace, name, uid string) error 
 		}
 		return tx.DeleteRuns(uid)
 	})
+	// Also after an error: it may be that of a full volume, which has room for the rest once this is removed.
+	if err := s.Output.Sweep(false); err != nil {
+		s.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
+	}
 	if err != nil {
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
 	s.Tries.Forget(uid)
 	s.Absences.Clear(uid)
 	s.Absences.Clear(endedOf(uid))
-	if err := s.Output.Sweep(false); err != nil {
-		s.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
-	}
 	return nil
 }
 
