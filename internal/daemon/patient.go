@@ -53,6 +53,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 			Attributes:   o.Attributes,
 			PoolSecrets:  o.accounts().Named(),
 		},
+		Health:      o.HealthListen,
 		CallbackURL: o.CallbackURL,
 		Now:         time.Now,
 	}

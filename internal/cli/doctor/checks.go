@@ -29,6 +29,7 @@ type Patient struct {
 	Pools       pool.Rules
 	Workflows   bool // whether they are wanted
 	Feeds       map[schedd.Endpoint]*feed.Client
+	Health      string // where htcd says whether it is ready
 	CallbackURL string
 	Roots       *x509.CertPool // authorities of the receiver's certificate; nil: the system's
 	Now         func() time.Time
@@ -76,7 +77,7 @@ func Checks(p Patient) []Check {
 	for endpoint, client := range p.Feeds {
 		all = append(all, feeds(endpoint, client, p.Condor, &id))
 	}
-	all = append(all, receiver(p.CallbackURL, p.Roots))
+	all = append(all, ready(p.Health), receiver(p.CallbackURL, p.Roots))
 	if p.Config == nil {
 		return append(all, Check{Name: "output", Needs: []string{"kubeconfig"}})
 	}

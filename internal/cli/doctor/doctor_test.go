@@ -278,6 +278,35 @@ func TestWhoAnswersAtTheCallbackURLIsTold(t *testing.T) {
 	require.ErrorContains(t, err, "nobody answers")
 }
 
+// The ledger, which the doctor does not open, may be locked while everything else is well.
+func TestWhatHTCdWaitsForIsToldInItsWords(t *testing.T) {
+	status, words := http.StatusOK, "ready\n"
+	htcd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		require.Equal(t, "/readyz", request.URL.Path)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(words))
+	}))
+	defer htcd.Close()
+	address := htcd.Listener.Addr().String()
+	message, err := ready(address).Try(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "htcd says: ready", message)
+
+	status, words = http.StatusServiceUnavailable, "the ledger cannot be written: database is locked\n"
+	_, err = ready(":" + address[strings.LastIndex(address, ":")+1:]).Try(t.Context())
+	require.ErrorAs(t, err, new(*Trouble))
+	require.EqualError(t, err, "htcd is not ready: the ledger cannot be written: database is locked")
+
+	status = http.StatusNotFound
+	_, err = ready(address).Try(t.Context())
+	require.ErrorAs(t, err, new(notHere), "something else has the port")
+	htcd.Close()
+	for _, nobody := range []string{address, ":0", ""} {
+		_, err = ready(nobody).Try(t.Context())
+		require.ErrorAs(t, err, new(notHere), "%q", nobody)
+	}
+}
+
 func TestTheAPIServicesOwnWordsAreHandedOn(t *testing.T) {
 	message, err := available([]byte(`{"status":{"conditions":[{"type":"Available","status":"True"}]}}`))
 	require.NoError(t, err)
@@ -432,6 +461,7 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 		"authorisation skipped",
 		"workflows skipped",
 		"pools skipped",
+		"ready skipped",
 		"receiver problem",
 		"output skipped",
 	}, verdicts)
