@@ -146,7 +146,7 @@ func scheddTrouble(about string, err error) error {
 	case condor.NotAuthorised:
 		do = notLetIn
 	case condor.Credentials:
-		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the pool accepts tickets of this realm, or tokens of this issuer and key"
+		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, that the pool accepts tickets of this realm, or tokens of this issuer and key, and the clock of the schedd's host: Kerberos allows it to be 5 minutes off"
 	}
 	return &Trouble{about + err.Error(), do}
 }

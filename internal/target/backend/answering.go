@@ -110,6 +110,8 @@ func (a *Answering) answers(ctx context.Context, id schedd.Identity) error {
 	case silent(err):
 		a.note(id.Endpoint, err)
 		return &silence{id.Endpoint, err}
+	default:
+		a.reachable.refused(id.Endpoint, err, a.Now())
 	}
 	return err
 }

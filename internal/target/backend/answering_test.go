@@ -56,6 +56,41 @@ func TestACancelledCallerMakesNoScheddSeemDown(t *testing.T) {
 	require.False(t, a.State(id.Endpoint).Down)
 }
 
+// answering answers the small question so.
+type answering struct {
+	backend.Schedd
+	err *condor.Error
+}
+
+func (s *answering) Ping(context.Context, schedd.Identity, schedd.Permission) (string, error) {
+	return "", s.err
+}
+
+// As after a start with a clock that is an hour behind: no ticket is valid yet.
+func TestAScheddThatIsBackAndLetsNobodyInIsNotCalledStopped(t *testing.T) {
+	s := &answering{}
+	id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "one"}}
+	a := &backend.Answering{
+		Schedd: s, Now: time.Now, Turned: func(schedd.Endpoint, bool) {},
+		Any: func(context.Context, schedd.Endpoint) (schedd.Identity, error) { return id, nil },
+	}
+	ask := func() backend.Reachability {
+		require.Error(t, scheddtest.Err(a.Ping(t.Context(), id, schedd.Reading)))
+		return a.State(id.Endpoint)
+	}
+	refusal := &condor.Error{Kind: condor.Credentials, Stderr: "AUTHENTICATE:1004:Failed to authenticate"}
+	s.err = refusal
+	require.False(t, ask().Down, "an account is refused by one that answers")
+	s.err = &condor.Error{Kind: condor.Unreachable, Stderr: "it is stopped"}
+	require.Contains(t, ask().Message, "it is stopped")
+	s.err = refusal
+	after := ask()
+	require.True(t, after.Down)
+	require.Equal(t, "Credentials", after.Reason)
+	require.Contains(t, after.Message, "Failed to authenticate")
+	require.NotContains(t, after.Message, "it is stopped")
+}
+
 // late answers small questions and lets nothing else end.
 type late struct{ backend.Schedd }
 

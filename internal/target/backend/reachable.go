@@ -83,6 +83,14 @@ func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (cha
 	return !before.Asked || before.Down != now.Down
 }
 
+// refused records how an endpoint that has not answered refuses htcd now: it is not stopped any more. One that answers
+// may refuse one account alone.
+func (r *reachable) refused(endpoint schedd.Endpoint, err error, at time.Time) {
+	if r.get(endpoint).Down {
+		r.note(endpoint, err, at)
+	}
+}
+
 // lastAnswer distinguishes a schedd that has stopped answering from one that may never have existed.
 func lastAnswer(at time.Time) string {
 	if at.IsZero() {
