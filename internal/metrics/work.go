@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -85,17 +86,27 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 	for _, phase := range phases {
 		m.htcjobs.WithLabelValues(string(phase))
 	}
+	return counted(m.htcjobs, m.waits, func(job *v1alpha1.HTCJob) (v1alpha1.Phase, waiter) {
+		return job.Status.Phase, waiterOf(job)
+	})
+}
+
+// counted counts objects by phase as they come, change and go, and records those that wait to be sent.
+func counted[O metav1.Object](
+	phases *prometheus.GaugeVec, waits *waits, of func(O) (v1alpha1.Phase, waiter),
+) cache.ResourceEventHandler {
 	count := func(object any, n float64) {
 		if gone, is := object.(cache.DeletedFinalStateUnknown); is {
 			object = gone.Obj
 		}
-		job, is := object.(*v1alpha1.HTCJob)
+		o, is := object.(O)
 		if !is {
 			return
 		}
-		m.htcjobs.WithLabelValues(phaseOf(job.Status.Phase)).Add(n)
+		phase, wait := of(o)
+		phases.WithLabelValues(phaseOf(phase)).Add(n)
 		if n > 0 {
-			m.waits.seen(job.Namespace+"/"+job.Name, waiterOf(job))
+			waits.seen(o.GetNamespace()+"/"+o.GetName(), wait)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -107,7 +118,7 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			count(object, -1)
 			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-				m.waits.gone(key)
+				waits.gone(key)
 			}
 		},
 	}

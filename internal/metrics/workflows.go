@@ -84,30 +84,9 @@ func (m *Metrics) newWorkflows() workflows {
 
 // count counts HTCWorkflows as they come, change and go.
 func (w workflows) count() cache.ResourceEventHandler {
-	add := func(object any, n float64) {
-		if gone, is := object.(cache.DeletedFinalStateUnknown); is {
-			object = gone.Obj
-		}
-		if flow, is := object.(*v1alpha1.HTCWorkflow); is {
-			w.phases.WithLabelValues(phaseOf(flow.Status.Phase)).Add(n)
-			if n > 0 {
-				w.waits.seen(flow.Namespace+"/"+flow.Name, waiterOfWorkflow(flow))
-			}
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { add(object, 1) },
-		UpdateFunc: func(before, now any) {
-			add(before, -1)
-			add(now, 1)
-		},
-		DeleteFunc: func(object any) {
-			add(object, -1)
-			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-				w.waits.gone(key)
-			}
-		},
-	}
+	return counted(w.phases, w.waits, func(flow *v1alpha1.HTCWorkflow) (v1alpha1.Phase, waiter) {
+		return flow.Status.Phase, waiterOfWorkflow(flow)
+	})
 }
 
 // collect shows what is looked up.
