@@ -112,8 +112,7 @@ func (o *feedOptions) flags(f *pflag.FlagSet) {
 		operator.FeedClient,
 		"`clients`, each as NAME=OWNER: the common name of its certificate, and an account whose jobs it may see; * for all accounts (required)",
 	)
-	setting.Text(f, &o.level, "log-level", "info", logger.Level, "debug, info, warn or error")
-	setting.Text(f, &o.format, "log-format", "json", logger.Format, "json or text")
+	logger.Flags(f, &o.level, &o.format, "json")
 }
 
 // owners returns whose jobs each client may see, and whose jobs are mirrored at all.

@@ -561,6 +561,5 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 		time.Hour,
 		"how long work in flight may go on after SIGTERM",
 	)
-	setting.Text(f, &o.LogLevel, "log-level", "info", logger.Level, "debug, info, warn or error")
-	setting.Text(f, &o.LogFormat, "log-format", "json", logger.Format, "json or text")
+	logger.Flags(f, &o.LogLevel, &o.LogFormat, "json")
 }

@@ -7,18 +7,19 @@ import (
 
 	"github.com/go-logr/zerologr"
 	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
-// What the flags of a log's level and form may be.
-var (
-	Level  = setting.OneOf("debug", "info", "warn", "error")
-	Format = setting.OneOf("json", "text")
-)
+// Flags defines those of a log's level, and of its form, which is usually that.
+func Flags(f *pflag.FlagSet, level, format *string, usual string) {
+	setting.Text(f, level, "log-level", "info", setting.OneOf("debug", "info", "warn", "error"), "debug, info, warn or error")
+	setting.Text(f, format, "log-format", usual, setting.OneOf("json", "text"), "json or text")
+}
 
-// New writes to w; level and format are of the kinds Level and Format. client-go logs through klog, which is redirected
+// New writes to w; level and format are as Flags sets them. client-go logs through klog, which is redirected
 // to it.
 func New(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)

@@ -84,7 +84,6 @@ Exit codes:
 		setting.Path,
 		"`FILE` with the token that the agent shows",
 	)
-	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
-	setting.Text(f, &format, "log-format", "json", logger.Format, "json or text")
+	logger.Flags(f, &level, &format, "json")
 	return c
 }

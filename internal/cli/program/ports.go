@@ -64,8 +64,7 @@ Exit codes: 0 it was stopped, 1 it could not begin, 2 a mistake in the command l
 		setting.Address,
 		"`ADDRESS` that takes connections once all Services are there",
 	)
-	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
-	setting.Text(f, &format, "log-format", "json", logger.Format, "json or text")
+	logger.Flags(f, &level, &format, "json")
 	return c
 }
 

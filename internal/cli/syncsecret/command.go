@@ -81,7 +81,6 @@ Exit codes:
 		"look at the files at this `INTERVAL`; 0: once",
 	)
 	setting.Bool(f, &forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
-	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
-	setting.Text(f, &format, "log-format", "text", logger.Format, "json or text")
+	logger.Flags(f, &level, &format, "text")
 	return c
 }
