@@ -24,6 +24,7 @@ var wrong = map[string][]string{
 	"allow-pools":       {"a/b/c", "a b"},
 	"allow-registries":  {"https://a/b", "user:password@host", "a b"},
 	"allow-url-schemes": {"file", "https,FILE", "a:"},
+	"append":            {"", "a\nb"},
 	"attempt":           {"-1", "1.5", "99999999999", "newest"},
 	"attributes":        {"Owner", "a b", "RequestMemory", "HTCJobUID"},
 	"binds":             {"/a b", "cvmfs", "/a:/b", "/a/../b", "/cvmfs,/a'b", "/a\nb"},

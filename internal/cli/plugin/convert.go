@@ -25,7 +25,7 @@ func convertCommand() *cobra.Command {
 	var dir string
 	var explain bool
 	c := &cobra.Command{
-		Use:   "convert FILE.sub | FILE.dag",
+		Use:   "convert FILE [NAME=VALUE...]",
 		Short: "Make HTCJobs of a submit description file of HTCondor, or an HTCWorkflow of a DAG file",
 		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals,
 included files, and tables after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need;
@@ -33,9 +33,12 @@ comments say which line each field comes from. Files that all jobs have and that
 uploads: htcd submit uploads them, and htcd upload does so for who applies the manifest.
 
 Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every
-line. Jobs whose requests or other commands differ become several HTCJobs. Of a file that ends in .dag, as
-condor_submit_dag reads it in this directory, an HTCWorkflow is made, with what its nodes' submit files say. Programs
-that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
+line. Jobs whose requests or other commands differ become several HTCJobs. Of a DAG file, which ends in .dag or begins with
+a command of DAGMan, an HTCWorkflow is made, as condor_submit_dag reads it in this directory, with what its nodes' submit
+files say. Programs that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
+
+As for condor_submit, NAME=VALUE counts as if it stood at the beginning of the submit file, and what --append says as if
+it stood before the first queue statement.
 
 Exit codes:
 
@@ -45,14 +48,19 @@ Exit codes:
 		Example: `  htcd convert analysis.sub --image centos --explain
   htcd convert analysis.sub --image centos -o manifests && kubectl apply -f manifests/analysis.yaml
   htcd convert flow.dag --image centos -o manifests && kubectl apply -f manifests/flow.yaml`,
-		Args: arguments(1, "a submit description file, or a DAG file"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			files, _ := definitions(args)
+			return arguments(1, "a submit description file, or a DAG file")(cmd, files)
+		},
 	}
 	options.flags(c.Flags())
 	setting.Text(c.Flags(), &dir, "output,o", "", setting.Path,
 		"write the manifest into this `directory`, as NAME.yaml, instead of to the standard output")
 	setting.Bool(c.Flags(), &explain, "explain", false, "say what has become of every line")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		result, err := options.convert(args[0], explain, cmd.ErrOrStderr())
+		files, before := definitions(args)
+		options.before = before
+		result, err := options.convert(files[0], explain, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -73,6 +81,18 @@ Exit codes:
 	return c
 }
 
+// definitions are the arguments with =, as condor_submit takes them; the others are files.
+func definitions(args []string) (files, before []string) {
+	for _, arg := range args {
+		if strings.Contains(arg, "=") {
+			before = append(before, arg)
+		} else {
+			files = append(files, arg)
+		}
+	}
+	return files, before
+}
+
 func writeManifest(dir, name string, text []byte) error {
 	err := os.MkdirAll(dir, 0o755) // #nosec G301 -- manifests are no secrets
 	if err != nil {
@@ -85,6 +105,8 @@ func writeManifest(dir, name string, text []byte) error {
 type conversion struct {
 	options convert.Options
 	run     bool
+	before  []string            // statements at the beginning of the submit file
+	after   []string            // and before its first queue statement
 	uploads map[string]toUpload // what the manifests name, by its path
 }
 
@@ -112,6 +134,8 @@ func (o *conversion) flags(f *pflag.FlagSet) {
 		"the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
 	setting.Bool(f, &o.options.ScriptsInJobs, "scripts-in-jobs", false,
 		"run the PRE and POST scripts of a DAG file in its nodes' jobs, where they find the files of the job alone")
+	setting.Repeated(f, &o.after, "append,a", setting.Word,
+		"a `statement` before the first queue statement of the submit file, as \"request_cpus = 2\"; can be repeated")
 	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
 }
 
@@ -130,8 +154,6 @@ var secretKey = setting.Is("a Secret's name, or NAME/KEY", func(text string) boo
 	name, key, both := strings.Cut(text, "/")
 	return len(validation.IsDNS1123Subdomain(name)) == 0 && (!both || len(validation.IsConfigMapKey(key)) == 0)
 })
-
-func isDAGFile(file string) bool { return filepath.Ext(file) == ".dag" }
 
 // manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is
 // an error.
@@ -160,10 +182,14 @@ func (o *conversion) convert(file string, explain bool, told io.Writer) (convert
 	here := convert.Here(os.Environ(), o.run)
 	o.uploads = map[string]toUpload{}
 	here.Upload = o.upload
+	here.Before, here.After = o.before, o.after
 	text, err := readFile(file, maxManifests)
+	isDAG := kindOfFile(file, text) == aDAGFile
 	switch {
 	case err != nil:
-	case isDAGFile(file):
+	case isDAG && len(o.before)+len(o.after) > 0:
+		err = setting.Usage{Err: fmt.Errorf("%s is a DAG file: VARS ALL_NODES NAME=\"VALUE\" in it gives its nodes a value", file)}
+	case isDAG:
 		result, err = convert.DAG(file, here, o.options)
 	default:
 		result, err = convert.Submit(file, text, here, o.options)
@@ -178,7 +204,7 @@ func (o *conversion) convert(file string, explain bool, told io.Writer) (convert
 	}
 	if len(result.HTCJobs) == 0 && result.Workflow == nil {
 		kind := v1alpha1.Kind
-		if isDAGFile(file) {
+		if isDAG {
 			kind = v1alpha1.WorkflowKind
 		}
 		return result, fmt.Errorf("%s: no %s is made of it, for the reasons above", file, kind)

@@ -71,6 +71,28 @@ func TestProgramsThatASubmitFileNamesRunOnlyIfTheyAreAskedFor(t *testing.T) {
 	require.Contains(t, out, `x: "8"`)
 }
 
+func TestStatementsOfTheCommandLineCountAsCondorSubmitTakesThem(t *testing.T) {
+	const text = "executable = owl.sh\nrequest_cpus = 1\narguments = $(wood)\nqueue\n"
+	out, _, err := converted(t, text, "--image", "centos", "wood=elm", "-a", "request_cpus = 2", "request_cpus=4")
+	require.NoError(t, err)
+	require.Contains(t, out, "- elm\n")
+	require.Contains(t, out, "cpus: \"2\"")
+
+	_, told, err := converted(t, text, "--image", "centos", "getenv=true")
+	require.Equal(t, Exit{1}, err)
+	require.Contains(t, told, "getenv=true\n    cannot: ")
+
+	require.NoError(t, os.WriteFile("owl.job", []byte("JOB a owl.sub\n"), 0o600))
+	var by conversion
+	by.options.Image, by.before = "centos", []string{"wood=elm"}
+	_, _, err = by.manifests("owl.job", new(bytes.Buffer))
+	require.ErrorContains(t, err, "owl.job is a DAG file: VARS ALL_NODES")
+	by.before = nil
+	all, _, err := by.manifests("owl.job", new(bytes.Buffer))
+	require.NoError(t, err)
+	require.Equal(t, workflowKind, all[0].kind())
+}
+
 func TestASubmitFileThatWouldLoseALineIsNotSubmitted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/true\ngetenv = true\nqueue\n"), 0o600))

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,7 +30,7 @@ func submitCommand() *cobra.Command {
 	var at Connection
 	var watch bool
 	c := &cobra.Command{
-		Use:   "submit FILE | -f FILE",
+		Use:   "submit FILE [NAME=VALUE...] | -f FILE",
 		Short: "Apply the HTCJobs and HTCWorkflows of a file, and wait for their end",
 		Long: `Apply the HTCJobs and HTCWorkflows of a YAML or JSON file, - for the standard input, as kubectl apply --server-side would. An
 object with generateName is created each time. One that already agrees with the file is called unchanged: nothing
@@ -44,7 +43,8 @@ directory is packed and uploaded, and unpacked before the script starts; with a 
 directory. A file with another content changes the HTCJob's spec, so that it runs again.
 
 A submit description file of HTCondor, FILE.sub, and a DAG file, FILE.dag, are converted before, as htcd convert does, with the same flags; their files
-belong to the HTCJob or HTCWorkflow, too. If something of it would be lost, nothing is submitted.
+belong to the HTCJob or HTCWorkflow, too. If something of it would be lost, nothing is submitted. A file that is
+called otherwise is known by its lines.
 
 With --dry-run the apiserver checks everything and keeps nothing. With --name-only the standard output is the names, one a line, for
 scripts.
@@ -67,13 +67,14 @@ An interrupt leaves the jobs as they are. Exit codes:
 	var file string
 	var inputs []string
 	c.Args = func(cmd *cobra.Command, args []string) error {
+		files, _ := definitions(args)
 		switch {
 		case file != "":
-			return arguments(0, "no argument beside -f")(cmd, args)
+			return arguments(0, "no file beside -f")(cmd, files)
 		case len(args) > 1 && len(inputs) > 0:
 			return arguments(1, "one file with HTCJobs, and --input before each of the others")(cmd, args)
 		}
-		return arguments(1, "a file")(cmd, args)
+		return arguments(1, "a file")(cmd, files)
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &file, "filename,f", "", setting.Path, "the file, as in kubectl")
@@ -90,8 +91,9 @@ An interrupt leaves the jobs as they are. Exit codes:
 	setting.Bool(c.Flags(), &nameOnly, "name-only", false, "print only the names")
 	c.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			file = args[0]
+		named, before := definitions(args)
+		if converted.before = before; len(named) > 0 {
+			file = named[0]
 		}
 		manifests, bundles, err := submitted(file, cmd, &converted)
 		if err != nil {
@@ -178,12 +180,15 @@ An interrupt leaves the jobs as they are. Exit codes:
 // submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a
 // file of HTCondor's.
 func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][]corev1.ConfigMap, error) {
-	if filepath.Ext(file) == ".sub" || isDAGFile(file) {
-		return by.manifests(file, cmd.ErrOrStderr())
-	}
 	text, err := read(file, cmd.InOrStdin())
 	if err != nil {
 		return nil, nil, err
+	}
+	if kindOfFile(file, text) != aManifest {
+		return by.manifests(file, cmd.ErrOrStderr())
+	}
+	if len(by.before)+len(by.after) > 0 {
+		return nil, nil, setting.Usage{Err: fmt.Errorf("NAME=VALUE and --append are for submit files, and %s is none", file)}
 	}
 	manifests, err := split(text)
 	if err != nil {

@@ -130,8 +130,9 @@ func List(f *pflag.FlagSet, at *[]string, name string, def []string, kind Kind, 
 
 // Repeated defines a flag that can be given several times, each time with a word of a kind.
 func Repeated(f *pflag.FlagSet, at *[]string, name string, kind Kind, usage string) {
-	f.StringArrayVar(at, name, nil, usage)
-	add(f, name, kind, func() []string { return *at })
+	long, letter := named(name)
+	f.StringArrayVarP(at, long, letter, nil, usage)
+	add(f, long, kind, func() []string { return *at })
 }
 
 // Bool defines a flag that is true or false.
