@@ -242,21 +242,33 @@ func rightsOfToken(v *view, _ string, by *submitfile.Statement) {
 var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "public_input_files",
 	"transfer_output_files", "initialdir"}
 
-// others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the
-// user's.
+// others are commands of condor_submit that no rule knows, a few of them by their beginning: whatever is none is a
+// macro of the user's, as batch_size and docker_tag are.
 var others = regexp.MustCompile(`^(` +
-	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|common_input_files|compress_files|container_is_common|core_size|cron_.*|` +
-	`cuda_version|dagman_.*|deferral_.*|disk_usage|docker_.*|` +
-	`container_service_names|dont_encrypt_.*|ec2_.*|encrypt_.*|` +
-	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
-	`image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
-	`job_machine_attrs_history_length|jobset([.].*)?|kill_sig.*|load_profile|local_files|` +
-	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|memory_usage|` +
-	`next_job_start_delay|noop_.*|on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|` +
-	`primary_unix_group|remote_.*|require_.+|rendezvousdir|` +
-	`retry_request_.*|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
-	`submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
-	`transfer_plugins|vm_.*|want_.*|wantnametag|xen_.*|.+_container_port|request_gpus?_memory` + `)$`)
+	`append_files|arc_(application|data_staging|resources|rte)|` +
+	`aws_(access_key_id_file|region|secret_access_key_file)|` +
+	`azure_(admin_key|admin_username|auth_file|image|location|size)|` +
+	`batch_(extra_submit_args|id|queue|runtime)|buffer_(block_size|files|size)|cloud_label_.*|` +
+	`common_input_files|compress_files|container_is_common|container_service_names|core_size|` +
+	`cron_(day_of_month|day_of_week|hour|minute|month|prep_time|window)|cuda_version|dagman_job_id|` +
+	`deferral_(prep_time|time|window)|disk_usage|docker_send_credentials|` +
+	`ec2_(access_key_id|ami_id|availability_zone|block_device_mapping|ebs_volumes|elastic_ip|` +
+	`iam_profile_(arn|name)|instance_type|key_?pair(_file)?|keyp_air|parameter_.*|` +
+	`secret_access_key|security_(groups|ids)|spot_price|tag_.*|` +
+	`user_data(_file)?|vpc_(ip|subnet))|` +
+	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|` +
+	`gce_(account|auth_file|image|json_file|machine_type|metadata(_file)?|preemptible)|` +
+	`gs_(access_key_id_file|secret_access_key_file)|image_size|interactive_(args|executable)|jar_files|` +
+	`java_vm_(args|arguments2?)|job_machine_attrs_history_length|jobset([.].*)?|kill_sig_timeout|local_files|` +
+	`manifest(_dir)?|match_list_length|max_job_retirement_time|max_transfer_(input|output)_mb|memory_usage|` +
+	`next_job_start_delay|noop_job_exit_(code|signal)|on_evict_checks|output_directory|` +
+	`parallel_script_(shadow|starter)|periodic_vacate|primary_unix_group|` +
+	`(remote_)+(universe|grid_resource|initialdir)|require_.+|rendezvousdir|retry_request_disk(_increase|_max)?|` +
+	`s3_(access_key_id_file|secret_access_key_file)|send_credential|skip_if_dataflow|stack_size|starter_(debug|log)|` +
+	`submit_event_(notes_attrs|user_notes)|suspend_job_at_exec|` +
+	`tool_daemon_(args|arguments2?|cmd|error|input|output)|transfer_common_input|transfer_plugins|` +
+	`vm_(checkpoint|disk|macaddr|memory|networking(_type)?|no_output_vm|type|vcpus|vnc)|want_.*|wantnametag|` +
+	`xen_(initrd|kernel|kernel_params|root)|.+_container_port|request_gpus?_memory` + `)$`)
 
 func init() {
 	for _, name := range passed {

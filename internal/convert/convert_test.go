@@ -177,6 +177,18 @@ func TestWhatMeansNothingHereIsMoot(t *testing.T) {
 	}
 }
 
+func TestMacrosThatBeginAsCommandsDoAreMacros(t *testing.T) {
+	for _, name := range []string{
+		"batch_size", "docker_tag", "manifest_file", "s3_bucket", "remote_dir", "java_home", "cloud_zone", "vm_name",
+		"cron_log", "noop_run", "starter_file", "interactive_mode",
+	} {
+		said, r := lines(t, name+" = 8\nexecutable = p.sh\narguments = $("+name+")\nqueue\n",
+			convert.Options{Image: "centos"}, nil)
+		require.Contains(t, said, "job.sub:1: "+name+" = 8\n    taken: a macro")
+		require.Equal(t, []string{"8"}, r.HTCJobs[0].Spec.Script.Args)
+	}
+}
+
 func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"a grid job": {"universe = grid\nexecutable = p.sh\nqueue\n",
