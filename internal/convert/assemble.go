@@ -527,20 +527,49 @@ func valueOf(job submitfile.Job, macro string) string {
 // phrase is a word of each job as sh is to read it, by variables if it differs; a new one, called so, if those that
 // there are do not do.
 func (a *assembly) phrase(name string, word func(parts) string) string {
-	first, same := word(a.g.parts[0]), true
-	for _, p := range a.g.parts {
-		same = same && word(p) == first
-	}
-	if same {
+	value := func(i int) string { return word(a.g.parts[i]) }
+	if first, same := a.constant(value); same {
 		return quote(first)
 	}
 	t := parseTemplate(word(a.g.marked))
 	for i, p := range a.g.parts {
 		if t.fill(func(macro string) string { return valueOf(a.g.jobs[i], macro) }) != word(p) {
-			return `"${` + a.variable(name, func(i int) string { return word(a.g.parts[i]) }) + `}"`
+			text := func(text string) string {
+				if text == "" {
+					return ""
+				}
+				return quote(text)
+			}
+			pieces := a.around(name, value, text, func(variable string) string { return `"${` + variable + `}"` })
+			return strings.Join(pieces, quote(clusterPlace))
 		}
 	}
 	return t.shell(a.shellName)
+}
+
+// around are what stands around the cluster's number, which no variable can have, in a value of the jobs: texts, and
+// variables of this name. It is one variable if the jobs have that number in different places.
+func (a *assembly) around(name string, value func(i int) string, text, variable func(string) string) []string {
+	n := strings.Count(value(0), clusterPlace)
+	for i := range a.g.jobs {
+		if strings.Count(value(i), clusterPlace) != n {
+			return []string{variable(a.variable(name, value))}
+		}
+	}
+	pieces := make([]string, n+1)
+	for at := range pieces {
+		piece := func(i int) string { return strings.Split(value(i), clusterPlace)[at] }
+		named := name
+		if n > 0 {
+			named += "_" + strconv.Itoa(at+1)
+		}
+		if first, same := a.constant(piece); same {
+			pieces[at] = text(first)
+			continue
+		}
+		pieces[at] = variable(a.variable(named, piece))
+	}
+	return pieces
 }
 
 // arguments are the words after the program. An HTCJob has them in its args, of which the first may be for the script.

@@ -107,17 +107,15 @@ func (a *assembly) varying(at int) v1alpha1.Input {
 // text is a text of the spec that htcd fills for each job: a text with marks, or a variable of this name if that does
 // not give all their values.
 func (a *assembly) text(name, marked string, value func(i int) string) string {
-	first, same := value(0), true
-	for i := range a.g.jobs {
-		same = same && value(i) == first
-	}
-	if same {
+	if first, same := a.constant(value); same {
 		return first
 	}
 	t := parseTemplate(marked)
 	for i := range a.g.jobs {
 		if t.fill(func(macro string) string { return valueOf(a.g.jobs[i], macro) }) != value(i) {
-			return "{{item." + a.variable(name, value) + "}}"
+			pieces := a.around(name, value, func(text string) string { return text },
+				func(variable string) string { return "{{item." + variable + "}}" })
+			return strings.Join(pieces, clusterPlace)
 		}
 	}
 	return t.fill(func(macro string) string {
@@ -126,4 +124,13 @@ func (a *assembly) text(name, marked string, value func(i int) string) string {
 		}
 		return "{{proc}}"
 	})
+}
+
+// constant is a value that all jobs have.
+func (a *assembly) constant(value func(i int) string) (first string, same bool) {
+	first, same = value(0), true
+	for i := range a.g.jobs {
+		same = same && value(i) == first
+	}
+	return first, same
 }

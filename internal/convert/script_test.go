@@ -36,6 +36,25 @@ queue x in (a b)
 	require.Contains(t, r.HTCJobs[0].Spec.Script.Source, "exec ./p.sh '{{proc}}' '{{item.A}}'\n")
 }
 
+func TestTheClusterIsKnownByItsNumberBesideValuesThatNoMacroGives(t *testing.T) {
+	_, r := lines(t, `executable = p.sh
+next = $(Process) + 1
+n = $INT(next)
+arguments = "$(Cluster) $(n)-$(Cluster)-$(n)"
+environment = "ID=$(Cluster).$(n)"
+output = logs/job_$(Cluster)_$(n).out
+queue 2
+`, convert.Options{Image: "centos"}, nil)
+	spec := r.HTCJobs[0].Spec
+	require.Equal(t, v1alpha1.LandingPlace("logs/job_{{cluster}}{{item.STDOUT_2}}"), spec.Landing.Stdout)
+	require.Equal(t, []string{"{{cluster}}", "{{cluster}}", "{{item.ARG2_1}}{{cluster}}{{item.ARG2_2}}"}, spec.Script.Args)
+	require.Contains(t, spec.Script.Source, `export ID=''"${cluster}"''"${VALUE_ID_2}"`)
+	require.Equal(t, "_2.out", string(spec.Items[1]["STDOUT_2"]))
+	require.Equal(t, "2-", string(spec.Items[1]["ARG2_1"]))
+	require.Equal(t, ".2", string(spec.Items[1]["VALUE_ID_2"]))
+	accepted(t, r.HTCJobs[0])
+}
+
 func TestInputsWithOtherNamesAreNoOutput(t *testing.T) {
 	files := fstest.MapFS{"a/x1": {Data: []byte("1")}, "a/x2": {Data: []byte("2")}}
 	text := "executable = p.sh\ntransfer_input_files = a/x$(n)\n%squeue n in (1 2)\n"
