@@ -66,6 +66,8 @@ type assembly struct {
 	places bool                // lines of it give inputs their names, or remove some
 	moved  []string            // words for inputs that it has given names that HTCondor does not know as inputs
 	rename map[string]string   // of variables
+
+	crowded bool // the jobs have too many inputs together, and each of them has not
 }
 
 func (a *assembly) make() {
@@ -342,9 +344,12 @@ func (a *assembly) inputs() {
 				}
 				sources[w.target] = append(sources[w.target], w.source)
 			}
-			if len(wants) >= maxInputs {
-				a.lose(fmt.Sprintf("the jobs have more than %d input files together", maxInputs),
+			if len(a.spec.Inputs)+len(wants) > a.mostInputs() {
+				a.lose(fmt.Sprintf("the jobs have more than %d input files together", a.mostInputs()),
 					"an archive of them, or URLs that the program fetches", "transfer_input_files", "input")
+				a.crowded = !slices.ContainsFunc(a.g.parts, func(p parts) bool {
+					return len(a.spec.Inputs)+len(p.inputs) > a.mostInputs()
+				})
 				return
 			}
 		}
@@ -460,8 +465,15 @@ func (a *assembly) keep(some []string, staged map[wanted]string) {
 		"done")
 }
 
-// maxInputs is that of the API.
-const maxInputs = 100
+// maxInputs and maxStepInputs are those of the API.
+const maxInputs, maxStepInputs = 100, 10
+
+func (a *assembly) mostInputs() int {
+	if a.c.counted == nodes {
+		return maxStepInputs
+	}
+	return maxInputs
+}
 
 // variable adds one to the items and returns its name, which is another one if that has other values already.
 func (a *assembly) variable(name string, value func(i int) string) string {

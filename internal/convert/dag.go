@@ -105,24 +105,19 @@ func (b *dagBuild) merge(lines []Line) {
 }
 
 // build tries with as few steps as there can be, if that does not do with one for each node, and at last with a list of
-// the nodes.
-func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
-	var first error
+// the nodes: why that does not do either is the error.
+func (b *dagBuild) build() (w *v1alpha1.HTCWorkflow, err error) {
 	for _, find := range []func(*dagfile.DAG) (*dagsteps.Flow, error){dagsteps.Few, dagsteps.Each, dagsteps.List} {
-		flow, err := find(b.d)
-		var w *v1alpha1.HTCWorkflow
-		if err == nil {
+		var flow *dagsteps.Flow
+		if flow, err = find(b.d); err == nil {
 			b.lines, b.maps, b.labels, b.ran = map[submitfile.Position]Line{}, nil, nil, map[dagfile.Place]Line{}
 			w, err = b.with(flow)
 		}
 		if err == nil || errors.Is(err, errRefused) {
 			return w, err
 		}
-		if first == nil {
-			first = err
-		}
 	}
-	return nil, first
+	return nil, err
 }
 
 func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
@@ -152,6 +147,10 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		}
 		steppers[i], works[i] = stepper, stepper.work(nil)
 		works[i].Pull = p.pulls
+		if works[i].crowded {
+			return nil, fmt.Errorf("step %s: its nodes have more than %d input files together; an archive that all of them "+
+				"have would do", s.Name, maxStepInputs)
+		}
 		if file, is := p.rewrites(i); is {
 			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)
 		}

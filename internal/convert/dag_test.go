@@ -142,6 +142,50 @@ func TestNodesWithSeveralNumberedJobsAreStepsOfTheirOwn(t *testing.T) {
 	require.Equal(t, int32(2), r.Workflow.Spec.Steps[1].ForEach.Count)
 }
 
+func TestNodesWithMoreFilesTogetherThanAStepHasAreStepsOfTheirOwn(t *testing.T) {
+	fan := func(nodes, files int) Result {
+		var dag, beside strings.Builder
+		wanted := "in$(n).txt"
+		for i := range nodes {
+			fmt.Fprintf(&dag, "JOB a%d fan.sub\nVARS a%d n=\"%d\"\nPARENT a%d CHILD z\n", i, i, i, i)
+			fmt.Fprintf(&beside, "-- in%d.txt --\n", i)
+		}
+		for i := range files {
+			wanted += fmt.Sprintf(", all%d", i)
+			fmt.Fprintf(&beside, "-- all%d --\n", i)
+		}
+		return converted(t, "-- flow.dag --\nJOB z work.sub\n"+dag.String()+"-- fan.sub --\nexecutable = work.sh\n"+
+			"transfer_input_files = "+wanted+"\nqueue\n"+beside.String()+workFiles, Options{Image: "centos"})
+	}
+	r := fan(9, 0)
+	require.Len(t, r.Workflow.Spec.Steps, 2)
+	require.Len(t, r.Workflow.Spec.Steps[0].Job.Inputs, 10)
+	r = fan(10, 0)
+	require.False(t, Lost(r.Lines), lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 11)
+	require.Len(t, r.Workflow.Spec.Steps[0].Job.Inputs, 2)
+
+	r = fan(2, 9)
+	require.Contains(t, lost(r), "cannot: the jobs have more than 10 input files together; instead: an archive")
+	for _, s := range r.Workflow.Spec.Steps {
+		require.LessOrEqual(t, len(s.Job.Inputs), 10)
+	}
+	r = fan(51, 0)
+	require.Nil(t, r.Workflow)
+	require.Contains(t, lost(r), "its nodes have more than 10 input files together; an archive that all of them have would do")
+}
+
+func TestManyNodesWithSeveralJobsEachAreNoSteps(t *testing.T) {
+	var dag strings.Builder
+	for i := range 51 {
+		fmt.Fprintf(&dag, "JOB a%d work.sub\nPARENT a%d CHILD z\n", i, i)
+	}
+	r := converted(t, "-- flow.dag --\nJOB z work.sub\n"+dag.String()+"-- work.sub --\nexecutable = work.sh\n"+
+		"arguments = $(Process)\nqueue 2\n-- work.sh --\n", Options{Image: "centos"})
+	require.Nil(t, r.Workflow)
+	require.Contains(t, lost(r), "cannot: step work: each node has several jobs")
+}
+
 func TestNodesThatDifferInWhatTheyRequestAreStepsOfTheirOwn(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a m=\"100\"\nVARS b m=\"200\"\n-- "+
 		"work.sub --\nexecutable = work.sh\nrequest_memory = $(m)\nqueue\n-- work.sh --\n", Options{Image: "centos"})

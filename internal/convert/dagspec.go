@@ -17,6 +17,8 @@ type work struct {
 	v1alpha1.StepWork
 	jobs int     // in each sequence
 	each columns // of its jobs or, if it has one in each sequence, of the sequences
+
+	crowded bool // as of the assembly
 }
 
 // columns are the variables of scripts that differ, by their names in the environment, with a row for each job or

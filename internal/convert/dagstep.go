@@ -195,7 +195,7 @@ func (s *stepper) work(rename map[string]string) *work {
 	a.moved = slices.Clone(s.moved)
 	a.make()
 	s.scripts(a)
-	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}}
+	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}, crowded: a.crowded}
 	for i := range a.g.jobs {
 		row := make([]string, len(a.names))
 		for k, name := range a.names {
