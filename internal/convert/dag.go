@@ -146,10 +146,15 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 			}
 		}
 		steppers[i], works[i] = stepper, stepper.work(nil)
+		if len(p.pulls) > maxPulls {
+			stepper.a.lose(fmt.Sprintf("a step pulls at most %d files of the steps before it", maxPulls),
+				"an archive, or a directory, of what a node leaves", "transfer_input_files")
+			p.pulls = p.pulls[:maxPulls]
+		}
 		works[i].Pull = p.pulls
 		if works[i].crowded {
-			return nil, fmt.Errorf("step %s: its nodes have more than %d input files together; an archive that all of them "+
-				"have would do", s.Name, maxStepInputs)
+			return nil, fmt.Errorf("step %s: its nodes have more than %d input files together; an archive that all "+
+				"of them have would do", s.Name, maxStepInputs)
 		}
 		if file, is := p.rewrites(i); is {
 			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)

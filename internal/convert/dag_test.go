@@ -172,7 +172,25 @@ func TestNodesWithMoreFilesTogetherThanAStepHasAreStepsOfTheirOwn(t *testing.T) 
 	}
 	r = fan(51, 0)
 	require.Nil(t, r.Workflow)
-	require.Contains(t, lost(r), "its nodes have more than 10 input files together; an archive that all of them have would do")
+	require.Contains(t, lost(r), "its nodes have more than 10 input files together; an archive that all of them have")
+}
+
+func TestAStepPullsNoMoreFilesThanItCan(t *testing.T) {
+	named := func(prefix string) string {
+		var all []string
+		for i := range 11 {
+			all = append(all, prefix+fmt.Sprint(i))
+		}
+		return strings.Join(all, ", ")
+	}
+	leaves := func(prefix string) string {
+		return "executable = work.sh\ntransfer_output_files = " + named(prefix) + "\nqueue\n"
+	}
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a b CHILD c\n-- a.sub --\n"+
+		leaves("x")+"-- b.sub --\n"+leaves("y")+"-- c.sub --\nexecutable = work.sh\n"+
+		"transfer_input_files = "+named("x")+", "+named("y")+"\nqueue\n"+workFiles, Options{Image: "centos"})
+	require.Contains(t, lost(r), "cannot: a step pulls at most 20 files of the steps before it; instead: an archive")
+	require.Len(t, r.Workflow.Spec.Steps[2].Pull, 20)
 }
 
 func TestManyNodesWithSeveralJobsEachAreNoSteps(t *testing.T) {

@@ -10,6 +10,9 @@ import (
 	"htc.cern.ch/htcd/internal/convert/dagsteps"
 )
 
+// maxPulls is that of the API.
+const maxPulls = 20
+
 // A puller finds the steps whose files a step takes. In HTCondor they meet in the directory of the DAG; here they are
 // pulled.
 type puller struct {
