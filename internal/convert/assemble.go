@@ -200,7 +200,9 @@ func (a *assembly) program() string {
 		return "sh -c " + quote(s.Shell)
 	case s.Executable == "":
 		a.lose("there is no executable, and the image's own entry point is not run",
-			"executable = PROGRAM, and transfer_executable = false for one of the image", "arguments", "executable")
+			"executable = PROGRAM, and transfer_executable = false for one of the image; for condor_submit "+
+				"-interactive executable=/bin/sh behind the file's name, and interactive: true in the manifest",
+			"arguments", "executable")
 		a.c.refused = true
 		return "false"
 	case s.OfImage:

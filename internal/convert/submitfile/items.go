@@ -22,10 +22,15 @@ func (r *reader) queue(f *File, i int, arguments string) (used int, err error) {
 			return 0, err
 		}
 	}
+	written := arguments
 	if arguments, err = r.expander().expand(arguments); err != nil {
 		return 0, err
 	}
 	q, err := parseQueue(trim(arguments))
+	if err != nil && arguments != written {
+		err = fmt.Errorf("%w; with its macros replaced it is %q: NAME=VALUE on the command line gives one a value", err,
+			"queue "+trim(arguments))
+	}
 	if err != nil {
 		return 0, err
 	}
