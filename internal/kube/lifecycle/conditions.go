@@ -27,8 +27,8 @@ func Sets(conditions *[]metav1.Condition, generation *int64, now time.Time) SetC
 }
 
 // EndConditions sets those that say whether something has ended, and the two, present and true or absent, by which
-// kstatus and tools built on it tell "in progress" and "failed" from "current". Of what has not ended, notEnded says so;
-// rests: nothing goes on meanwhile.
+// kstatus and tools built on it tell "in progress" and "failed" from "current". Of what has not ended, notEnded says
+// so; rests: nothing goes on meanwhile.
 func EndConditions(
 	set SetCondition,
 	conditions *[]metav1.Condition,

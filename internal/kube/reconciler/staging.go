@@ -2,8 +2,8 @@ package reconciler
 
 import "context"
 
-// Staging returns a context for bringing an object's inputs, which may take minutes. It ends when the object is deleted,
-// edited or suspended, or htcd is shut down.
+// Staging returns a context for bringing an object's inputs, which may take minutes. It ends when the object is
+// deleted, edited or suspended, or htcd is shut down.
 func Staging[O Sent, S, K any](
 	ctx context.Context, r *Reconciler[O, S, K], object O,
 ) (staging context.Context, end func()) {

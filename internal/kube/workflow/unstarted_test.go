@@ -42,5 +42,6 @@ func TestAWorkflowWhoseDAGManIsNotStartedNamesTheLimits(t *testing.T) {
 	require.Nil(t, condition(lifecycle.View{Now: sent.Add(2 * schedd.StartsWithin)}), "it has started")
 	s.DAGs[0].Steps[0].Idle = 1
 	room := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonRoom}
-	require.Equal(t, matching.ReasonRoom, condition(lifecycle.View{Now: sent.Add(2 * schedd.StartsWithin), Match: room}).Reason)
+	v := lifecycle.View{Now: sent.Add(2 * schedd.StartsWithin), Match: room}
+	require.Equal(t, matching.ReasonRoom, condition(v).Reason)
 }
