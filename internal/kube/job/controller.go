@@ -141,6 +141,7 @@ func New(o Options) (*Controller, error) {
 	}, o.Observer)
 	c.sender = o.Sends(c.Answering, c.crosscheck)
 	c.sender.Kind, c.sender.Output, c.sender.Log = v1alpha1.Kind, o.Output, o.Log
+	c.sender.Refused = carryRefused
 	c.sender.Repaired = func() { o.Observer.Repaired(crosscheck.HalfSpooled, 1) }
 	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Answering, As: c.Questioner, Tries: &c.Tries, Now: o.Now}
 	return c, nil

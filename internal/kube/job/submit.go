@@ -247,7 +247,7 @@ func (c *Controller) recordCluster(
 // refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec
 // changes.
 func (c *Controller) refuse(ctx context.Context, run ledger.Run, why error) error {
-	if err := c.sender.Refuse(ctx, run, why, carryRefused); err != nil {
+	if err := c.sender.Refuse(ctx, run, why); err != nil {
 		return err
 	}
 	return c.keepOutput(ctx, run)

@@ -73,18 +73,18 @@ func (s *Sender) Submitted(
 
 // Refuse records that a description is wrong, or that an input will not come. It is not tried again until the spec
 // changes. Any other error is returned as it is.
-func (s *Sender) Refuse(ctx context.Context, run ledger.Run, why error, along Along) error {
+func (s *Sender) Refuse(ctx context.Context, run ledger.Run, why error) error {
 	reason := "Refused"
 	if _, is := errors.AsType[*inputs.Failed](why); is {
 		reason = lifecycle.ReasonInputFailed
 	} else if condor.KindOf(why) != condor.Refused {
 		return why
 	}
-	return s.GiveUp(ctx, run, reason, why.Error(), along)
+	return s.GiveUp(ctx, run, reason, why.Error())
 }
 
 // GiveUp records that a run will never be sent, and why.
-func (s *Sender) GiveUp(ctx context.Context, run ledger.Run, reason, message string, along Along) error {
+func (s *Sender) GiveUp(ctx context.Context, run ledger.Run, reason, message string) error {
 	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, message, s.Now()
 	run.Confirmed = run.Kind == ledger.Workflows
 	run.PoolSpec = "" // nothing is sent by it
@@ -92,7 +92,7 @@ func (s *Sender) GiveUp(ctx context.Context, run ledger.Run, reason, message str
 		if err := tx.RefuseRun(run); err != nil {
 			return err
 		}
-		return along.write(tx, run)
+		return s.Refused.write(tx, run)
 	})
 	if err != nil {
 		return fmt.Errorf("record refusal: %w", err)

@@ -43,6 +43,7 @@ type Sender struct {
 	// NewestNow asks for it.
 	NewestNow func(ctx context.Context, id schedd.Identity) (string, error)
 	Repaired  func() // a half-spooled cluster was removed
+	Refused   Along  // a run is refused; nil: nothing more is written
 	Now       func() time.Time
 	Log       zerolog.Logger
 

@@ -83,13 +83,13 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		return c.sender.Withdraw(ctx, run)
 	}
 	if s.overdue() {
-		return c.sender.GiveUp(ctx, run, crosscheck.StopDeadline, lifecycle.DeadlinePassed(s.activeDeadline()), nil)
+		return c.sender.GiveUp(ctx, run, crosscheck.StopDeadline, lifecycle.DeadlinePassed(s.activeDeadline()))
 	}
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, s.level(*s.newest()), run, &run)
 	if err != nil {
-		return c.sender.Refuse(ctx, run, err, nil)
+		return c.sender.Refuse(ctx, run, err)
 	}
 	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	}
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
-		return c.sender.Refuse(ctx, run, err, nil)
+		return c.sender.Refuse(ctx, run, err)
 	}
 	defer leave()
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(submit.Requests{}))

@@ -46,7 +46,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		err = c.fitsNodes(p)
 	}
 	if err != nil {
-		return c.sender.Refuse(ctx, run, err, nil)
+		return c.sender.Refuse(ctx, run, err)
 	}
 	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		return err
 	}
 	if err := c.sender.TakesNodes(ctx, id, p.graph.SeveralNodes()); err != nil {
-		return c.sender.Refuse(ctx, t.Of(run), err, nil)
+		return c.sender.Refuse(ctx, t.Of(run), err)
 	}
 	switch later, err := c.sentLater(ctx, reconciler.Places(asJob(w), p.pool, t), s); {
 	case err != nil:
@@ -81,7 +81,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	run.ItemsDigest, run.Factory = p.digest, p.sandbox.Factory
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
-		return c.sender.Refuse(ctx, run, err, nil)
+		return c.sender.Refuse(ctx, run, err)
 	}
 	defer leave()
 	begun, err := c.begin(ctx, w, run, p)
@@ -242,7 +242,7 @@ func (c *Controller) send(
 	began := c.Hands(keyOf(run), run.Attempt)
 	cluster, err := c.sender.Send(ctx, id, run)
 	if condor.KindOf(err) == condor.Refused {
-		return c.sender.Refuse(ctx, run, err, nil)
+		return c.sender.Refuse(ctx, run, err)
 	}
 	if err != nil {
 		return err
