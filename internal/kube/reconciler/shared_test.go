@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 func TestTheLedgerRemembersTheQueuesOfASchedd(t *testing.T) {
@@ -55,4 +56,19 @@ func TestAQueueIsNotedOnceIfTheClockGoesBack(t *testing.T) {
 	all, err := queues(book)(t.Context(), schedd.Endpoint{Schedd: "a"}, since(3, 23))
 	require.NoError(t, err)
 	require.Equal(t, []schedd.Queue{first, since(5, 10), third, second}, all)
+}
+
+type nobody struct{ backend.Credentials }
+
+func TestTheAccountsOfAllKindsAreProvedTogether(t *testing.T) {
+	s := NewShared(nil, nobody{}, nil, backend.Pace{}, time.Now)
+	var news []string
+	for _, name := range []string{"jobs", "workflows"} {
+		account := backend.Account{Namespace: name}
+		s.depend = append(s.depend, func(all map[backend.Account]struct{}) { all[account] = struct{}{} })
+		s.proved = append(s.proved, func(map[backend.Account]bool) { news = append(news, name) })
+	}
+	require.Equal(t, map[backend.Account]struct{}{{Namespace: "jobs"}: {}, {Namespace: "workflows"}: {}}, s.Prover.Accounts())
+	s.Prover.Turned(nil)
+	require.Equal(t, []string{"jobs", "workflows"}, news)
 }
