@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -45,4 +46,14 @@ func TestARecreatedHTCJobIsToldWhatIsInItsWay(t *testing.T) {
 	w.settle()
 	w.later(time.Minute)
 	require.Equal(t, 2, told())
+}
+
+func TestAllThatWaitAtALimitSayTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Down(&condor.Error{Kind: condor.Limit, Command: "condor_submit", Stderr: "no room"}, scheddtest.Submit)
+	said := func(name string) string { return condition(w.job(name), v1alpha1.ConditionSubmitted).Message }
+	w.apply(htcjob("one"))
+	w.apply(htcjob("two")) // the schedd is not asked about this one
+	require.Contains(t, said("one"), "no room")
+	require.Equal(t, said("one"), said("two"))
 }

@@ -217,17 +217,18 @@ func (s *Sender) unsuccessful(ctx context.Context, id schedd.Identity, run ledge
 			s.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a refusal is not recorded")
 		}
 	}
+	failed := fmt.Errorf("submit: %w", err)
 	e, own := errors.AsType[*condor.Error](err)
 	switch {
 	case condor.KindOf(err) == condor.Limit:
-		s.Limits.Met(id, submit.Sends(run.Procs, run.Factory), err, s.Now())
+		s.Limits.Met(id, submit.Sends(run.Procs, run.Factory), failed, s.Now()) // so those that wait say the same
 	case own && e.Kind == condor.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
 		return &condor.Error{
 			Kind:   condor.Refused,
 			Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err),
 		}
 	}
-	return &Paused{t.Pause(), fmt.Errorf("submit: %w", err)}
+	return &Paused{t.Pause(), failed}
 }
 
 // since returns the last job to leave the queue, so that a later search for the submission that begins now need not
