@@ -66,6 +66,7 @@ type assembly struct {
 	places bool                // lines of it give inputs their names, or remove some
 	moved  []string            // words for inputs that it has given names that HTCondor does not know as inputs
 	rename map[string]string   // of variables
+	copies streams             // what steps after pull of what the jobs print
 
 	crowded bool // the jobs have too many inputs together, and each of them has not
 }
@@ -103,10 +104,11 @@ func (a *assembly) make() {
 		a.spec.Script.Command, a.spec.Script.Executable = "", executable
 		return
 	}
-	run := strings.TrimRight(program+arguments, " ") + stdin
+	run := strings.TrimRight(program+arguments, " ") + stdin + a.copies.redirected(standardOutput)
 	if a.g.shape.Joined {
 		run += " 2>&1"
 	}
+	run += a.copies.redirected(standardError)
 	a.spec.Script.Source = strings.Join(append(a.before, a.runs(run)...), "\n") + "\n"
 }
 
@@ -143,17 +145,22 @@ func onFirst(place v1alpha1.LandingPlace) v1alpha1.LandingPlace {
 }
 
 // runs are the lines that run the program. Where HTCondor brings back what is new, inputs with other names are removed,
-// unless the program has changed them.
+// unless the program has changed them. What it has printed becomes a file then, if that is pulled.
 func (a *assembly) runs(program string) []string {
-	if len(a.moved) == 0 || a.g.parts[0].named {
+	tidies := len(a.moved) > 0 && !a.g.parts[0].named
+	if !tidies && a.copies == (streams{}) {
 		return []string{"exec " + program}
 	}
-	return []string{
-		": > /tmp/began", program, "code=$?",
-		"for file in " + strings.Join(a.moved, " ") + "; do",
-		`  [ "$file" -nt /tmp/began ] || rm -f "$file"`,
-		"done", "exit $code",
+	lines := []string{program, "code=$?"}
+	if tidies {
+		lines = []string{
+			": > /tmp/began", program, "code=$?",
+			"for file in " + strings.Join(a.moved, " ") + "; do",
+			`  [ "$file" -nt /tmp/began ] || rm -f "$file"`,
+			"done",
+		}
 	}
+	return append(append(lines, a.copied()...), "exit $code")
 }
 
 // asks says of the line of a command that somebody has to do something.

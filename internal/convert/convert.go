@@ -67,8 +67,9 @@ type converter struct {
 
 	// pull says whether an input comes from another step; nil: there are none.
 	pull func(at string, here bool) bool
-	// printed says whether an input is what a step before prints.
-	printed func(at string) bool
+	// unprinted says why an input that a step before prints cannot be pulled, and what to write instead; empty: it can,
+	// or it is another file.
+	unprinted func(at string) (why, instead string)
 }
 
 // nodes is the field for the queue statement of a DAG's node, which is one job of each item.

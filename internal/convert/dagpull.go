@@ -24,9 +24,12 @@ type puller struct {
 }
 
 // pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or
-// one that is not here and can only come from the one step that is needed. The result is a line of the script that puts
-// it to its place, if it has another there.
+// prints, or one that is not here and can only come from the one step that is needed. The result is a line of the
+// script that puts it to its place, if it has another there.
 func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
+	if f, is := p.printed(at, job); is {
+		return p.copy(f), true
+	}
 	for _, k := range p.before() {
 		for _, o := range p.works[k].Job.Outputs {
 			if p.lands(k, o.Path) == at && !strings.Contains(o.Path, "*") {
@@ -38,8 +41,8 @@ func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
 		}
 	}
 	needs := p.flow.Steps[p.step].Needs
-	if here || len(needs) != 1 || p.works[needs[0]] == nil || len(p.works[needs[0]].Job.Outputs) > 0 ||
-		p.lands(needs[0], name) != at {
+	if here || markRE.MatchString(at) || len(needs) != 1 || p.works[needs[0]] == nil ||
+		len(p.works[needs[0]].Job.Outputs) > 0 || p.lands(needs[0], name) != at {
 		return "", false
 	}
 	return p.from(needs[0], name, name)
@@ -66,20 +69,25 @@ func (p *puller) pattern(k int, at, name string, job int) (string, bool) {
 			if pull.Path == "" {
 				return "", false
 			}
-			if !slices.Contains(p.pulls, pull) {
-				p.pulls = append(p.pulls, pull)
-			}
-			if p.flow.Sequences == 1 {
-				var only v1alpha1.HTCWorkflowSpec
-				file = fmt.Sprintf("%s/%d/%s", only.SequenceName(0), i, file)
-			}
-			if file == name {
-				return "", true
-			}
-			return fmt.Sprintf("mv %s %s", quote(file), quote(name)), true
+			return p.fromJob(pull, i, file, name), true
 		}
 	}
 	return "", false
+}
+
+// fromJob pulls what is called so in the job of this number of a step, whose jobs call it each otherwise.
+func (p *puller) fromJob(pull v1alpha1.Pull, i int, file, name string) string {
+	if !slices.Contains(p.pulls, pull) {
+		p.pulls = append(p.pulls, pull)
+	}
+	if p.flow.Sequences == 1 {
+		var only v1alpha1.HTCWorkflowSpec
+		file = fmt.Sprintf("%s/%d/%s", only.SequenceName(0), i, file)
+	}
+	if file == name {
+		return ""
+	}
+	return fmt.Sprintf("mv %s %s", quote(file), quote(name))
 }
 
 // rewrites finds a file that a job of the step itself is to leave, pulls, and has only a pattern for: these match
@@ -102,17 +110,6 @@ func (p *puller) rewrites(step int) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// printed reports whether a file is what a job of a step before prints, which no step can pull.
-func (p *puller) printed(at string) bool {
-	return slices.ContainsFunc(p.before(), func(k int) bool {
-		return p.steppers[k] != nil && slices.ContainsFunc(p.steppers[k].a.g.parts, func(of parts) bool {
-			return slices.ContainsFunc([]string{of.lands.stdout, of.lands.stderr}, func(place string) bool {
-				return place != "" && path.Join(p.flow.Steps[k].Nodes[0][0].Dir, of.lands.in(place)) == at
-			})
-		})
-	})
 }
 
 // lands is where HTCondor puts a file that a step leaves.

@@ -18,7 +18,8 @@ type work struct {
 	jobs int     // in each sequence
 	each columns // of its jobs or, if it has one in each sequence, of the sequences
 
-	crowded bool // as of the assembly
+	crowded bool     // as of the assembly
+	copied  []string // the files that have what the jobs print
 }
 
 // columns are the variables of scripts that differ, by their names in the environment, with a row for each job or
@@ -112,7 +113,8 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 				}
 			}
 		}
-		(&work{StepWork: step.StepWork}).apart(step.ForEach != nil)
+		w.Name = step.Name
+		w.apart(step.ForEach != nil)
 		spec.Steps = append(spec.Steps, step)
 	}
 	b.maps = append(b.maps, bundles.configMaps(b.name)...)
@@ -128,7 +130,7 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 }
 
 // apart has what is printed land in the directory of its node where the files of other nodes land beside it, and
-// nothing else is said.
+// nothing else is said, and so the files that have the same.
 func (w *work) apart(indexed bool) {
 	l := w.Job.Landing
 	if l == nil || l.Directory == "" {
@@ -139,6 +141,12 @@ func (w *work) apart(indexed bool) {
 		home += "{{proc}}/"
 	}
 	l.Stdout, l.Stderr = cmp.Or(l.Stdout, home+"stdout"), cmp.Or(l.Stderr, home+"stderr")
+	for _, file := range w.copied {
+		if l.Files == nil {
+			l.Files = map[string]v1alpha1.LandingPlace{}
+		}
+		l.Files[file] = home + v1alpha1.LandingPlace(file)
+	}
 }
 
 // bounded says of all nodes of a step how many jobs are in the queue at a time, which its submit file says of each. A

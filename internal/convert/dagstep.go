@@ -22,6 +22,8 @@ type stepper struct {
 	moves []string // lines of the script that put what was pulled to its place
 	moved []string // words for what has got another place so
 	ran   map[dagfile.Place]Line
+
+	copies streams // what steps after pull of what it prints
 }
 
 // in is the environment as it is in a directory: that of a node with DIR.
@@ -101,9 +103,14 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 	}
 	b.tries(n, s)
 	if p != nil {
-		s.printed = func(at string) bool { return p.printed(path.Join(n.Dir, at)) }
+		s.unprinted = func(at string) (why, instead string) {
+			if f, is := p.printed(path.Clean(s.below(at)), s.number); is {
+				return p.unfit(f)
+			}
+			return "", ""
+		}
 		s.pull = func(at string, here bool) bool {
-			move, can := p.pull(path.Join(n.Dir, at), path.Base(at), here, s.number)
+			move, can := p.pull(path.Clean(s.below(at)), path.Base(at), here, s.number)
 			if move != "" && !slices.Contains(s.moves, move) {
 				s.moves, s.moved = append(s.moves, move), append(s.moved, quote(path.Base(at)))
 			}
@@ -191,11 +198,13 @@ func (s *stepper) work(rename map[string]string) *work {
 	// What an assembly has made it adds to, so that each attempt begins anew.
 	spec := s.a.g.shape.Spec
 	s.bundles = newBundler(s.env)
-	a := &assembly{c: s.converter, g: s.a.g, spec: &spec, values: map[string][]string{}, rename: rename}
+	a := &assembly{c: s.converter, g: s.a.g, spec: &spec, values: map[string][]string{}, rename: rename,
+		copies: s.copies}
 	a.moved = slices.Clone(s.moved)
 	a.make()
 	s.scripts(a)
-	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}, crowded: a.crowded}
+	copied := a.copiedAs()
+	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}, crowded: a.crowded, copied: copied}
 	for i := range a.g.jobs {
 		row := make([]string, len(a.names))
 		for k, name := range a.names {

@@ -442,15 +442,14 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		relative = false
 	}
 	at := c.join(dir, source)
-	if c.printed != nil && c.printed(at) {
-		if !quiet {
-			c.say(
-				by,
-				Line{Verdict: Cannot, Words: at + " is what a node before prints, and that is no output of its step",
-					Instead: "a program that writes it into a file, and transfer_output_files with its name"},
-			)
+	if c.unprinted != nil {
+		if why, instead := c.unprinted(at); why != "" {
+			if !quiet {
+				words := at + " is what a node before prints, and " + why
+				c.say(by, Line{Verdict: Cannot, Words: words, Instead: instead})
+			}
+			return nil
 		}
-		return nil
 	}
 	if c.pull != nil && c.pull(at, c.here(at)) {
 		return nil
