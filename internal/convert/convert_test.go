@@ -581,8 +581,28 @@ func TestGetenvTakesNoVariableThatItExcludes(t *testing.T) {
 		require.Equal(t, want, r.HTCJobs[0].Spec.Environment, value)
 	}
 	said, r := lines(t, "executable = p.sh\ngetenv = !USER\nqueue\n", convert.Options{Image: "centos"}, nil)
-	require.Contains(t, said, "cannot: all variables of a shell are too much")
+	require.Contains(t, said, "cannot: all variables of a shell are too much, and some are secrets; instead: "+
+		"--append 'getenv = NAME, NAME' for those that the program needs, or --append 'getenv = false' if the image")
 	require.Empty(t, r.HTCJobs[0].Spec.Environment)
+}
+
+func TestWhatIsAppendedReplacesGetenv(t *testing.T) {
+	for _, text := range []string{
+		"getenv = true\nexecutable = p.sh\nqueue\n", "executable = p.sh\nGetEnv = True\nqueue 2\n",
+		"executable = p.sh\nget_env = true\nqueue\n",
+		"executable = p.sh\nif true\ngetenv = true\nendif\nqueue x in (a)\n",
+	} {
+		for appended, want := range map[string]map[string]v1alpha1.EnvironmentValue{
+			"getenv = REEF_B": {"REEF_B": "2"}, "getenv = false": nil,
+		} {
+			here := env(fstest.MapFS{"p.sh": {}})
+			here.After = []string{appended}
+			r, err := convert.Submit("job.sub", []byte(text), here, convert.Options{Image: "centos"})
+			require.NoError(t, err)
+			require.False(t, convert.Lost(r.Lines), r.Lines)
+			require.Equal(t, want, r.HTCJobs[0].Spec.Environment, text+appended)
+		}
+	}
 }
 
 func TestSmallRequestsAreRoundedAsHTCondorDoes(t *testing.T) {

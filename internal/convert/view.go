@@ -131,6 +131,10 @@ func (v *view) see() {
 		switch {
 		case rule != nil:
 		case slices.Contains(inParts, name):
+			_, by, err := valueOfCommand(v.job, name)
+			if err == nil && by != nil && !strings.EqualFold(by.Name, c.by.Name) {
+				v.say(c.by, Moot, by.Name+" says it, too, and counts", "", "")
+			}
 			continue
 		case tokenRights.MatchString(name):
 			rule = rightsOfToken
@@ -367,8 +371,12 @@ func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Va
 		v.say(by, Moot, "it is the default", "", "")
 		return nil
 	case len(named) == 0, slices.Contains([]string{"true", "yes", "t", "1"}, strings.ToLower(value)):
+		named, none := "getenv = NAME, NAME", "getenv = false"
+		if v.c.counted != nodes { // of a DAG file there is nothing to append to
+			named, none = "--append '"+named+"'", "--append '"+none+"'"
+		}
 		v.say(by, Cannot, "all variables of a shell are too much, and some are secrets",
-			"getenv = NAME, NAME for those that the program needs", "")
+			named+" for those that the program needs, or "+none+" if the image has all that it needs", "")
 		return nil
 	}
 	var all []submitfile.Variable
