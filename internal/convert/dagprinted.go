@@ -83,69 +83,89 @@ type printedFile struct {
 	left      bool   // it is an output of the step, too
 }
 
+// prints is what is known of what the jobs of a step print, which is not looked for in all of them again and again.
+type prints struct {
+	at      [2]map[string]int // how many jobs print to a place
+	first   [2]map[string]int // the first of them
+	left    map[string]bool   // the places of the outputs
+	pattern [2]string         // the names, as one for all
+}
+
+func (p *puller) prints(k int) *prints {
+	s := p.steppers[k]
+	if s.prints != nil {
+		return s.prints
+	}
+	all := &prints{left: map[string]bool{}}
+	for stream := range all.at {
+		of := standardStream(stream)
+		all.at[of], all.first[of] = map[string]int{}, map[string]int{}
+		for i, job := range s.a.g.parts {
+			at, name := job.lands.at(of), printedName(job, of)
+			if all.at[of][at]++; all.at[of][at] == 1 {
+				all.first[of][at] = i
+			}
+			if i == 0 {
+				all.pattern[of] = name
+			} else if name != all.pattern[of] {
+				all.pattern[of] = common(all.pattern[of], name)
+			}
+		}
+	}
+	for _, job := range s.a.g.parts {
+		for _, file := range job.outputs {
+			all.left[p.lands(k, file)] = true
+		}
+	}
+	s.prints = all
+	return all
+}
+
 // printed finds what has this place in the directory of the DAG, for the job of this number, in the nearest step that
 // leaves something there.
 func (p *puller) printed(at string, number int) (printedFile, bool) {
 	for _, k := range p.before() {
-		of := p.steppers[k].a.g.parts
-		left := slices.ContainsFunc(of, func(job parts) bool {
-			return slices.ContainsFunc(job.outputs, func(file string) bool { return p.lands(k, file) == at })
-		})
+		of, all := p.steppers[k].a.g.parts, p.prints(k)
 		for s := standardOutput; s <= standardError; s++ {
-			alike := !slices.ContainsFunc(of, func(job parts) bool { return job.lands.at(s) != at })
-			for i, job := range of {
-				if job.lands.at(s) == at && (p.flow.Sequences == 1 || i == number || alike) {
-					return printedFile{k, i, s, at, left}, true
-				}
+			jobs := all.at[s][at]
+			switch i := all.first[s][at]; {
+			case at == "" || jobs == 0:
+			case p.flow.Sequences == 1 || jobs == len(of):
+				return printedFile{k, i, s, at, all.left[at]}, true
+			case number < len(of) && of[number].lands.at(s) == at:
+				return printedFile{k, number, s, at, all.left[at]}, true
 			}
 		}
-		if left {
+		if all.left[at] {
 			break
 		}
 	}
 	return printedFile{}, false
 }
 
-// path is what is pulled of it: a pattern, if the jobs call it each otherwise.
-func (p *puller) path(f printedFile) string {
-	of := p.steppers[f.step].a.g.parts
-	name := printedName(of[0], f.stream)
-	for _, job := range of {
-		if other := printedName(job, f.stream); other != name {
-			name = common(name, other)
-		}
-	}
-	return name
-}
-
 // unfit says why what is printed cannot be pulled, and what to write instead; empty: it can.
 func (p *puller) unfit(f printedFile) (why, instead string) {
-	s, w := p.steppers[f.step], p.works[f.step]
-	sharing := 0
-	for _, job := range s.a.g.parts {
-		name, other := printedName(job, f.stream), 1-f.stream
-		switch {
-		case f.left, slices.Contains(job.outputs, name):
-			return "transfer_output_files of that node has " + name + ", too", "another name for one of the two"
-		case !outputRE.MatchString(name), reservedRE.MatchString(name):
-			return fmt.Sprintf("no output of a step can be called %q", name), "letters, digits and _ . + = @ % ~ : -"
-		case s.a.g.shape.Joined:
-		case job.lands.at(other) == job.lands.at(f.stream):
-			return "its output and its error are two files there", "the same words for both, or two places"
-		case s.copies[other] && printedName(job, other) == name:
-			return "its output and its error are both files that are called " + name, "another name for one of the two"
-		}
-		if job.lands.at(f.stream) == f.at {
-			sharing++
-		}
+	s, w, all := p.steppers[f.step], p.works[f.step], p.prints(f.step)
+	job, other := s.a.g.parts[f.job], 1-f.stream
+	name := printedName(job, f.stream)
+	switch {
+	case f.left, slices.Contains(job.outputs, name):
+		return "transfer_output_files of that node has " + name + ", too", "another name for one of the two"
+	case !outputRE.MatchString(name), reservedRE.MatchString(name):
+		return fmt.Sprintf("no output of a step can be called %q", name), "letters, digits and _ . + = @ % ~ : -"
+	case s.a.g.shape.Joined:
+	case job.lands.at(other) == f.at:
+		return "its output and its error are two files there", "the same words for both, or two places"
+	case s.copies[other] && printedName(job, other) == name:
+		return "its output and its error are both files that are called " + name, "another name for one of the two"
 	}
 	file := "a program that writes it into a file, and transfer_output_files with its name"
-	pattern := p.path(f)
+	pattern := all.pattern[f.stream]
 	same := func(path string) bool { return matched(pattern, path) || matched(path, pattern) }
 	switch {
 	case s.a.spec.Checkpoint != nil:
 		return "when it goes on after an interruption, what it had printed before is lost", file
-	case p.flow.Sequences == 1 && sharing > 1, p.flow.Sequences > 1 && w.jobs > p.flow.Sequences:
+	case p.flow.Sequences == 1 && all.at[f.stream][f.at] > 1, p.flow.Sequences > 1 && w.jobs > p.flow.Sequences:
 		return "several of its jobs print there", "$(Process), or $(JOB), in " + f.stream.command() + " of that node"
 	case strings.Contains(pattern, "*") &&
 		(slices.ContainsFunc(w.Job.Inputs, func(in v1alpha1.Input) bool { return same(in.Name) }) ||
@@ -174,7 +194,7 @@ func (p *puller) copy(f printedFile) string {
 		p.works[f.step].Pull = pulls
 	}
 	name := path.Base(f.at)
-	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[f.step].Name), Path: p.path(f)}
+	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[f.step].Name), Path: p.prints(f.step).pattern[f.stream]}
 	if p.works[f.step].jobs > p.flow.Sequences {
 		return p.fromJob(pull, f.job, name, name)
 	}

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,4 +157,17 @@ func TestAProgramWhoseOutputIsPulledEndsAndPrintsAsBefore(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatManyNodesPrintIsPulledAtOnce(t *testing.T) {
+	var dag strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&dag, "JOB a%[1]d a.sub\nJOB b%[1]d b.sub\nPARENT a%[1]d CHILD b%[1]d\n"+
+			"VARS b%[1]d n=\"%[1]d\"\n", i)
+	}
+	r := converted(t, "-- flow.dag --\n"+dag.String()+"-- a.sub --\nexecutable = work.sh\noutput = $(JOB).out\nqueue\n"+
+		"-- b.sub --\nexecutable = work.sh\ntransfer_input_files = a$(n).out\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a*.out"}}, r.Workflow.Spec.Steps[1].Pull)
 }

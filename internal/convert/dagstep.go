@@ -24,6 +24,7 @@ type stepper struct {
 	ran   map[dagfile.Place]Line
 
 	copies streams // what steps after pull of what it prints
+	prints *prints
 }
 
 // in is the environment as it is in a directory: that of a node with DIR.
