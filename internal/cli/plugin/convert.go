@@ -60,11 +60,15 @@ Exit codes:
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		files, before := definitions(args)
 		options.before = before
-		result, err := options.convert(files[0], explain, cmd.ErrOrStderr())
+		text, err := readFile(files[0], maxManifests)
 		if err != nil {
 			return err
 		}
-		text, err := result.YAML()
+		result, err := options.convert(files[0], text, explain, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		text, err = result.YAML()
 		if err != nil {
 			return err
 		}
@@ -155,10 +159,12 @@ var secretKey = setting.Is("a Secret's name, or NAME/KEY", func(text string) boo
 	return len(validation.IsDNS1123Subdomain(name)) == 0 && (!both || len(validation.IsConfigMapKey(key)) == 0)
 })
 
-// manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is
-// an error.
-func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]corev1.ConfigMap, error) {
-	result, err := o.convert(file, false, told)
+// manifests converts the text of a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that
+// is lost is an error.
+func (o *conversion) manifests(
+	file string, text []byte, told io.Writer,
+) ([]manifest, [][]corev1.ConfigMap, error) {
+	result, err := o.convert(file, text, false, told)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,25 +174,25 @@ func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]cor
 			file,
 		)
 	}
-	text, err := result.Jobs()
+	jobs, err := result.Jobs()
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := split(text)
+	all, err := split(jobs)
 	return all, result.ConfigMaps, err
 }
 
-// convert reads a submit file, and says what becomes of its lines. It fails if there can be no manifest.
-func (o *conversion) convert(file string, explain bool, told io.Writer) (convert.Result, error) {
-	var result convert.Result
+// convert makes a manifest of the text of a submit file, and says what becomes of its lines. It fails if there can be
+// none.
+func (o *conversion) convert(
+	file string, text []byte, explain bool, told io.Writer,
+) (result convert.Result, err error) {
 	here := convert.Here(os.Environ(), o.run)
 	o.uploads = map[string]toUpload{}
 	here.Upload = o.upload
 	here.Before, here.After = o.before, o.after
-	text, err := readFile(file, maxManifests)
 	isDAG := kindOfFile(file, text) == aDAGFile
 	switch {
-	case err != nil:
 	case isDAG && len(o.before)+len(o.after) > 0:
 		err = setting.Usage{Err: fmt.Errorf("%s is a DAG file: VARS ALL_NODES NAME=\"VALUE\" in it gives its nodes a value", file)}
 	case isDAG:

@@ -85,10 +85,10 @@ func TestStatementsOfTheCommandLineCountAsCondorSubmitTakesThem(t *testing.T) {
 	require.NoError(t, os.WriteFile("owl.job", []byte("JOB a owl.sub\n"), 0o600))
 	var by conversion
 	by.options.Image, by.before = "centos", []string{"wood=elm"}
-	_, _, err = by.manifests("owl.job", new(bytes.Buffer))
+	_, _, err = by.manifests("owl.job", contentOf(t, "owl.job"), new(bytes.Buffer))
 	require.ErrorContains(t, err, "owl.job is a DAG file: VARS ALL_NODES")
 	by.before = nil
-	all, _, err := by.manifests("owl.job", new(bytes.Buffer))
+	all, _, err := by.manifests("owl.job", contentOf(t, "owl.job"), new(bytes.Buffer))
 	require.NoError(t, err)
 	require.Equal(t, workflowKind, all[0].kind())
 }
@@ -98,7 +98,7 @@ func TestASubmitFileThatWouldLoseALineIsNotSubmitted(t *testing.T) {
 	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/true\ngetenv = true\nqueue\n"), 0o600))
 	var by conversion
 	by.options.Image = "centos"
-	_, _, err := by.manifests("owl.sub", new(bytes.Buffer))
+	_, _, err := by.manifests("owl.sub", contentOf(t, "owl.sub"), new(bytes.Buffer))
 	require.ErrorContains(t, err, "something would be lost")
 }
 
@@ -118,7 +118,7 @@ queue
 	var by conversion
 	by.options.Image = "centos"
 	var told bytes.Buffer
-	all, _, err := by.manifests("owl.sub", &told)
+	all, _, err := by.manifests("owl.sub", contentOf(t, "owl.sub"), &told)
 	require.NoError(t, err)
 	require.Contains(t, told.String(), "owl.sub:2: transfer_input_files = barn.root, small.txt\n"+
 		"    asks: barn.root has 3145728 bytes, and a ConfigMap holds 1 MiB: it is uploaded; to do: htcd submit does that; before a manifest "+
@@ -137,6 +137,13 @@ queue
 			0o600,
 		),
 	)
-	_, _, err = by.manifests("owl.sub", &told)
+	_, _, err = by.manifests("owl.sub", contentOf(t, "owl.sub"), &told)
 	require.ErrorContains(t, err, "something would be lost", "each job would get the files of all")
+}
+
+func contentOf(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
 }

@@ -185,7 +185,7 @@ func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][
 		return nil, nil, err
 	}
 	if kindOfFile(file, text) != aManifest {
-		return by.manifests(file, cmd.ErrOrStderr())
+		return by.manifests(file, text, cmd.ErrOrStderr())
 	}
 	if len(by.before)+len(by.after) > 0 {
 		return nil, nil, setting.Usage{Err: fmt.Errorf("NAME=VALUE and --append are for submit files, and %s is none", file)}
