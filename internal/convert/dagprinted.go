@@ -40,7 +40,7 @@ func (l lands) at(s standardStream) string {
 	return path.Clean(l.in(l.place(s)))
 }
 
-// redirected is what follows the program for a stream of which there is to be a file.
+// redirected returns the redirection that follows the program, empty if no file is to have the stream.
 func (c streams) redirected(s standardStream) string {
 	if !c[s] {
 		return ""
@@ -175,11 +175,6 @@ func (p *puller) unfit(f printedFile) (why, instead string) {
 	return "", ""
 }
 
-func matched(pattern, name string) bool {
-	is, err := path.Match(pattern, name)
-	return err == nil && is
-}
-
 // copy has a step leave what it prints, pulls that, and returns the line of the script that gives it its name.
 func (p *puller) copy(f printedFile) string {
 	if s := p.steppers[f.step]; !s.copies[f.stream] {
@@ -193,15 +188,13 @@ func (p *puller) copy(f printedFile) string {
 		p.works[f.step] = s.work(nil)
 		p.works[f.step].Pull = pulls
 	}
+	pattern := p.prints(f.step).pattern[f.stream]
+	if move, is := p.from(f.step, pattern, pattern); is {
+		return move
+	}
 	name := path.Base(f.at)
-	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[f.step].Name), Path: p.prints(f.step).pattern[f.stream]}
-	if p.works[f.step].jobs > p.flow.Sequences {
-		return p.fromJob(pull, f.job, name, name)
-	}
-	if !slices.Contains(p.pulls, pull) {
-		p.pulls = append(p.pulls, pull)
-	}
-	return ""
+	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[f.step].Name), Path: pattern}
+	return p.fromJob(pull, f.job, name, name)
 }
 
 // beside is the other stream of the same job. What runs after a node looks at both of them.

@@ -62,7 +62,7 @@ func (p *puller) pattern(k int, at, name string, job int) (string, bool) {
 			}
 			pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name)}
 			for _, o := range p.works[k].Job.Outputs {
-				if is, err := path.Match(o.Path, file); err == nil && is {
+				if matched(o.Path, file) {
 					pull.Path = o.Path
 				}
 			}
@@ -97,12 +97,10 @@ func (p *puller) rewrites(step int) (string, bool) {
 		for _, file := range of.outputs {
 			byPattern := slices.ContainsFunc(p.works[step].Job.Outputs, func(o v1alpha1.StepOutput) bool {
 				top, _, _ := strings.Cut(o.Path, "/")
-				is, err := path.Match(o.Path, file)
-				return strings.Contains(top, "*") && err == nil && is
+				return strings.Contains(top, "*") && matched(o.Path, file)
 			})
 			pulled := slices.ContainsFunc(p.pulls, func(pull v1alpha1.Pull) bool {
-				is, err := path.Match(pull.Path, file)
-				return err == nil && is
+				return matched(pull.Path, file)
 			})
 			if byPattern && pulled {
 				return file, true
@@ -110,6 +108,11 @@ func (p *puller) rewrites(step int) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+func matched(pattern, name string) bool {
+	is, err := path.Match(pattern, name)
+	return err == nil && is
 }
 
 // lands is where HTCondor puts a file that a step leaves.
