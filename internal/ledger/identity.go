@@ -45,8 +45,9 @@ func (i *identity) differs(path string) error {
 		return fmt.Errorf("%w: it is empty", ErrLost)
 	case err == nil && precedes(now, i.changes):
 		return fmt.Errorf("%w: an older copy was written into it", ErrLost)
+	case err == nil:
+		i.changes = now
 	}
-	i.note()
 	return nil
 }
 
