@@ -20,7 +20,7 @@ import (
 //
 //   - about every run whose jobs the mirror does not show in full, or for which it says that files have never arrived
 //     or that an ended job goes on: only HTCondor can say that a job is gone, must be sent again, or is not over,
-//   - about everything every heldEvery, which also tells whether the mirror is right,
+//   - about everything every comparedEvery, which also tells whether the mirror is right,
 //   - whenever the mirror must not be used, or does not answer.
 type Mirror interface {
 	Schedd
@@ -32,8 +32,8 @@ type Mirror interface {
 	Held(whose string, born int64, differ []string)
 }
 
-// heldEvery is how often a mirror is held against HTCondor.
-const heldEvery = 10 * time.Minute
+// comparedEvery is how often a mirror is compared with HTCondor.
+const comparedEvery = 10 * time.Minute
 
 // Hinted is the kind of the passes that a mirror's hint causes.
 const Hinted = "hint"
@@ -109,7 +109,7 @@ func (c *Checker) whole(ctx context.Context, id schedd.Identity, g backend.Group
 		return c.through(ctx, id, g)
 	}
 	last := c.Mark(g.Target).At
-	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < heldEvery {
+	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < comparedEvery {
 		if err := m.checker.through(ctx, id, g); !errors.Is(err, schedd.ErrMirror) {
 			return err
 		}

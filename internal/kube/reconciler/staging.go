@@ -15,7 +15,7 @@ func Staging[O Sent, S, K any](
 	return staging, end
 }
 
-// Outdate stops that of an object of which the informer has another version.
+// Outdate stops bringing the inputs of an object that has changed.
 func Outdate[O Sent, S, K any](r *Reconciler[O, S, K], before, now O) {
 	var none O
 	if before != none && !Unchanged(before, now) {
