@@ -173,7 +173,8 @@ func (p *place) spooled() (n int, err error) {
 // factoryByHand has the schedd make n jobs that never start, and removes them.
 func (p *place) factoryByHand(ctx context.Context, n int) (idle, gone time.Duration, err error) {
 	began := time.Now()
-	if _, err := p.sendFactory(ctx, n, "requirements = false\n"); err != nil {
+	files, commands := callsApptainer(p.registryImage())
+	if err := p.sendFactory(ctx, n, files, commands+"requirements = false\n"); err != nil {
 		return 0, 0, err
 	}
 	if err := p.queuedIs(ctx, idleJobs, min(n, submit.IdleAtOnce)); err != nil {
@@ -185,103 +186,24 @@ func (p *place) factoryByHand(ctx context.Context, n int) (idle, gone time.Durat
 	return idle, time.Since(began), err
 }
 
-// sendFactory sends a factory of n jobs as somebody on the schedd's host does.
-func (p *place) sendFactory(ctx context.Context, n int, more string) (cluster string, err error) {
+// sendFactory sends a factory of n jobs as somebody on the schedd's host does: files by name, and the commands of its
+// submit file that are its own.
+func (p *place) sendFactory(ctx context.Context, n int, files map[string]string, commands string) error {
 	dir, err := p.dir("robot", "factory")
 	if err != nil {
-		return "", err
+		return err
 	}
-	for name, text := range map[string]string{
-		"node.sh": p.inContainer(), "script": "exit 0\n",
-		"factory.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
-			"output = $(ProcId).out\nerror = $(ProcId).err\nnotification = Never\n" + more +
-			fmt.Sprintf("max_idle = %d\nqueue %d\n", submit.IdleAtOnce, n),
-	} {
+	files["factory.sub"] = commands + "should_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
+		"output = $(ProcId).out\nerror = $(ProcId).err\nnotification = Never\n" +
+		fmt.Sprintf("max_idle = %d\nqueue %d\n", submit.IdleAtOnce, n)
+	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := p.give("robot", dir); err != nil {
-		return "", err
+		return err
 	}
-	out, err := p.as(ctx, "robot", dir, nil, "condor_submit", "-terse", "factory.sub")
-	cluster, _, _ = strings.Cut(out, ".")
-	return cluster, err
-}
-
-// made compares an HTCJob of n jobs that do nothing, made by a factory, with the same factory by hand, both until the
-// last has ended. The floor's jobs run apptainer themselves: no wrapper, no callback, no spool.
-func made(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	d, err := p.working(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.end(&err)
-	byHand := func(n int) (time.Duration, error) {
-		began := time.Now()
-		if _, err := p.sendFactory(ctx, n, ""); err != nil {
-			return 0, err
-		}
-		err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
-			left, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-factory", "-af", "ClusterId")
-			return left == "", err
-		})
-		return time.Since(began), err
-	}
-	if _, err := byHand(2); err != nil { // the image is unpacked once
-		return nil, err
-	}
-	before, err := cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	raw, err := byHand(n)
-	if err != nil {
-		return nil, err
-	}
-	between, err := cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	if _, err := p.create(
-		ctx,
-		p.ours,
-		"made",
-		1,
-		n,
-		asFactory,
-		func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "" },
-	); err != nil {
-		return nil, err
-	}
-	if _, err := p.untilJob(
-		ctx,
-		"made-00000",
-		"over",
-		func(job *v1alpha1.HTCJob) bool { return int(job.Status.Succeeded) == n },
-	); err != nil {
-		return nil, err
-	}
-	ended := time.Since(began)
-	if _, err := p.untilJob(
-		ctx,
-		"made-00000",
-		"fetched",
-		func(job *v1alpha1.HTCJob) bool { return job.Status.OutputFetched },
-	); err != nil {
-		return nil, err
-	}
-	fetched := time.Since(began)
-	after, err := cpuUsage()
-	if err != nil {
-		return nil, err
-	}
-	fmt.Println(perItem("a job of a factory", after.since(between), between.since(before), n))
-	return []figure{
-		{ours: ended.Seconds(), floor: raw.Seconds(), unit: "s", aim: "1.1x", note: "load " + load()},
-		{what: "output fetched after the end", ours: (fetched - ended).Seconds(), unit: "s"},
-	}, nil
+	_, err = p.as(ctx, "robot", dir, nil, "condor_submit", "-terse", "factory.sub")
+	return err
 }

@@ -190,14 +190,16 @@ func (c *course) see(w *v1alpha1.HTCWorkflow, after time.Duration) {
 	}
 }
 
-// inContainer is an executable that runs the file script in the container of all rows, and does nothing else.
-func (p *place) inContainer() string {
-	return fmt.Sprintf(
-		"#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n"+
-			"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n"+
-			"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" docker://127.0.0.1:%d/centos bash ./script\n",
-		p.world.Ports.Registry,
-	)
+// registryImage is the image of all rows in the lab's registry.
+func (p *place) registryImage() string {
+	return fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry)
+}
+
+// inContainer is an executable that runs the file script in the container of an image, and does nothing else.
+func inContainer(image string) string {
+	return "#!/bin/sh\nPATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}\nexport PATH\nmkdir .own\n" +
+		"export APPTAINER_CACHEDIR=\"$PWD/.own\" APPTAINER_TMPDIR=\"$PWD/.own\" APPTAINER_WORKDIR=\"$PWD/.own\"\n" +
+		"apptainer --quiet exec --contain --ipc --pid --bind \"$PWD\" --pwd \"$PWD\" " + image + " bash ./script\n"
 }
 
 // pairs is the DAG file of sequences of two steps.
@@ -227,7 +229,7 @@ func (p *place) byDAGMan(ctx context.Context, dag string) (time.Duration, error)
 		return 0, err
 	}
 	files := map[string]string{
-		"node.sh": p.inContainer(),
+		"node.sh": inContainer(p.registryImage()),
 		"script":  "echo done\n",
 		"node.sub": "executable = node.sh\ntransfer_input_files = script\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT\n" +
 			"output = $(n).out\nerror = $(n).err\nnotification = Never\nqueue\n",
