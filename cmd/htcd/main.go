@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/cli/program"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/cli/syncsecret"
+	"htc.cern.ch/htcd/internal/daemon/command"
 )
 
 // Exit codes of htcd: 0 done, 1 failed, 2 a mistake in the command line.
@@ -90,25 +91,8 @@ func rootCommand(name string, environ []string) *cobra.Command {
 			&cobra.Group{ID: operators, Title: "For administrators:"},
 		)
 		root.AddCommand(grouped(users, append(plugin.Commands(), syncsecret.Command())...)...)
-		root.AddCommand(
-			grouped(
-				operators,
-				runCommand(environ),
-				reconcileCommand(environ),
-				doctorCommand(environ),
-				slotsCommand(environ),
-				renderCommand(environ),
-				program.ArgoPlugin(),
-				program.Ports(),
-				backupCommand(environ),
-				restoreCommand(environ),
-				feedCommand(environ),
-				program.Send(),
-				program.Pull(),
-				program.Print(),
-				program.Relay(),
-				program.Multinode(),
-			)...)
+		root.AddCommand(grouped(operators, command.All(flags, environ)...)...)
+		root.AddCommand(grouped(operators, program.Commands()...)...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	return root

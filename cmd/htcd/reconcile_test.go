@@ -45,11 +45,10 @@ func (w working) serve(t *testing.T, synced bool) (socket string) {
 func reconcileWith(t *testing.T, environ []string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	c := reconcileCommand(environ)
+	c := rootCommand("htcd", environ)
 	c.SetOut(&out)
 	c.SetErr(&out)
-	c.SilenceErrors, c.SilenceUsage = true, true
-	c.SetArgs(args)
+	c.SetArgs(append([]string{"reconcile"}, args...))
 	err := c.ExecuteContext(t.Context())
 	return out.String(), err
 }

@@ -11,15 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/daemon"
 )
 
-// complete sets from the environment what the command line has not. A site may have one file of variables for htcd run
-// and htcd feed: each passes over what only the other has.
-func complete(f *pflag.FlagSet, environ []string) error {
-	ofRun, ofFeed := pflag.NewFlagSet("run", pflag.ContinueOnError), pflag.NewFlagSet("feed", pflag.ContinueOnError)
-	flags(&daemon.Options{}, ofRun)
-	(&feedOptions{}).flags(ofFeed)
-	return setting.Complete(f, environ, ofRun, ofFeed)
-}
-
 // settingGroups are the headings of docs/settings.md, each above the flag that it begins with, in the order of flags.
 var settingGroups = []setting.Group{
 	{First: "kubeconfig", Title: "Kubernetes"},

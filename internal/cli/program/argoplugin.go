@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/argoplugin"
 )
 
-// ArgoPlugin is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
-func ArgoPlugin() *cobra.Command {
+// argoPluginCommand is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
+func argoPluginCommand() *cobra.Command {
 	var at plugin.Connection
 	var workflow, listen, tokenFile, level, format string
 	c := &cobra.Command{

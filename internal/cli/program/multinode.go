@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/multinode"
 )
 
-// Multinode is run in the containers of a job of several nodes.
-func Multinode() *cobra.Command {
+// multinodeCommand is run in the containers of a job of several nodes.
+func multinodeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "multinode",
 		Short:  "Run the script of a job of several nodes (run by the job itself)",

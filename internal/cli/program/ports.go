@@ -21,8 +21,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/ports"
 )
 
-// Ports is the program of deploy/components/ports.
-func Ports() *cobra.Command {
+// portsCommand is the program of deploy/components/ports.
+func portsCommand() *cobra.Command {
 	var at plugin.Connection
 	var listen, level, format string
 	c := &cobra.Command{

@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/logspod"
 )
 
-// Print is what the Pod of spec.logsPod runs.
-func Print() *cobra.Command {
+// printCommand is what the Pod of spec.logsPod runs.
+func printCommand() *cobra.Command {
 	code := 0
 	c := &cobra.Command{
 		Use:    "print DIR",

@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// Pull is run by jobs that run, if --ship-sender sent htcd with them.
-func Pull() *cobra.Command {
+// pullCommand is run by jobs that run, if --ship-sender sent htcd with them.
+func pullCommand() *cobra.Command {
 	var url, authorities string
 	var timeout time.Duration
 	c := &cobra.Command{

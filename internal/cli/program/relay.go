@@ -19,10 +19,10 @@ import (
 // RelayWord is the command by which condor_ssh_to_job starts htcd in the place of ssh.
 const RelayWord = "ssh-relay"
 
-// Relay says on its standard output with which key to log in, and runs the ProxyCommand: htcd itself speaks ssh over
-// its streams. Like ssh it ends with the connection, even if the proxy goes on waiting for what else it could send;
-// and, whatever the connection does, with condor_ssh_to_job, which ends with htcd.
-func Relay() *cobra.Command {
+// relayCommand says on its standard output with which key to log in, and runs the ProxyCommand: htcd itself speaks ssh
+// over its streams. Like ssh it ends with the connection, even if the proxy goes on waiting for what else it could
+// send; and, whatever the connection does, with condor_ssh_to_job, which ends with htcd.
+func relayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: RelayWord, Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {

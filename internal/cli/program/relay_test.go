@@ -19,7 +19,7 @@ import (
 // TestMain has this program be the relay where it is started as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == RelayWord {
-		relay := Relay()
+		relay := relayCommand()
 		relay.SetArgs(os.Args[2:])
 		if relay.Execute() != nil {
 			os.Exit(1)

@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// Send is run by a job when it has ended, if --ship-sender sent htcd with it.
-func Send() *cobra.Command {
+// sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
+func sendCommand() *cobra.Command {
 	var o notify.SendOptions
 	node, stderr, results := notify.Node{Number: -1, Exit: -1}, "", ""
 	c := &cobra.Command{

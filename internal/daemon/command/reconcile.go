@@ -1,12 +1,10 @@
-package main
+package command
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/operator"
@@ -16,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/job"
 )
 
-// reconcileCommand runs one cross-check now and shows its result.
-func reconcileCommand(environ []string) *cobra.Command {
+// reconcile runs one cross-check now and shows its result.
+func (s settings) reconcile() *cobra.Command {
 	var o daemon.Options
 	var once bool
 	var scope job.ReconcileOptions
@@ -41,34 +39,22 @@ Exit codes:
   2  a mistake in the command line or the environment; nothing was done`,
 		Args: setting.NoArguments,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	flags(&o, settings)
-	settings.Lookup("namespace").Usage = "only this `namespace`; empty: all"
-	c.Flags().AddFlagSet(settings)
 	setting.Bool(c.Flags(), &once, "once", false, "one pass, now (required)")
 	setting.Bool(c.Flags(), &scope.DryRun, "dry-run", false, "show differences and change nothing")
-	setting.Bool(
-		c.Flags(),
-		&scope.RemoveOrphans,
-		"remove-orphans",
-		false,
-		"remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted",
-	)
+	setting.Bool(c.Flags(), &scope.RemoveOrphans, "remove-orphans", false,
+		"remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
 	setting.Text(c.Flags(), &scope.Name, "name", "", setting.Object, "only HTCJobs and HTCWorkflows of this `name`")
 	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("reconcile: %w", err)} }
-		quiet := !settings.Changed("log-level")
-		switch err := complete(settings, environ); {
-		case err != nil:
-			return wrong(err)
-		case !once:
-			return wrong(
-				errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"),
-			)
+	quiet := false
+	c.PreRun = func(*cobra.Command, []string) { quiet = !c.Flags().Changed("log-level") }
+	s.with(&o, c, nil, func([]string) error {
+		if !once {
+			return setting.Usage{
+				Err: errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"),
+			}
 		}
 		if err := o.CheckParts(); err != nil {
-			return wrong(err)
+			return setting.Usage{Err: err}
 		}
 		if quiet { // the environment is that of a daemon, whose log is not for a terminal
 			o.LogLevel, o.LogFormat = "warn", "text"
@@ -76,22 +62,23 @@ Exit codes:
 		scope.Namespace = o.Namespace
 		log, err := logger.New(os.Stderr, o.LogLevel, o.LogFormat)
 		if err != nil {
-			return wrong(err)
+			return setting.Usage{Err: err}
 		}
-		answer, err := daemon.Reconcile(cmd.Context(), o, scope, log)
+		answer, err := daemon.Reconcile(c.Context(), o, scope, log)
 		if err != nil {
 			answer.Error = err.Error()
 		}
 		if answer.Differences == nil {
 			answer.Differences = []crosscheck.Difference{}
 		}
-		if err := operator.PrintOutcome(cmd.OutOrStdout(), format, answer, scope.DryRun); err != nil {
-			return fmt.Errorf("reconcile: %w", err)
+		if err := operator.PrintOutcome(c.OutOrStdout(), format, answer, scope.DryRun); err != nil {
+			return err
 		}
 		if answer.Error != "" {
-			return fmt.Errorf("reconcile: %s", answer.Error)
+			return errors.New(answer.Error)
 		}
 		return nil
-	}
+	})
+	c.Flags().Lookup("namespace").Usage = "only this `namespace`; empty: all"
 	return c
 }

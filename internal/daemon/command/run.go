@@ -1,7 +1,6 @@
-package main
+package command
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/daemon"
 )
 
-// runCommand is the operator itself.
-func runCommand(environ []string) *cobra.Command {
+// run is the operator itself.
+func (s settings) run() *cobra.Command {
 	var o daemon.Options
 	c := &cobra.Command{
 		Use:   "run",
@@ -25,19 +24,14 @@ Every flag can also be set in the environment, as HTCD_ and its name in capitals
 SIGTERM and SIGINT stop it: work in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
 		Args: setting.NoArguments,
 	}
-	flags(&o, c.Flags())
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := complete(c.Flags(), environ); err != nil {
-			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
-		}
+	return s.with(&o, c, nil, func([]string) error {
 		if err := o.Check(); err != nil {
-			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
+			return setting.Usage{Err: err}
 		}
 		log, err := logger.New(os.Stderr, o.LogLevel, o.LogFormat)
 		if err != nil {
-			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
+			return setting.Usage{Err: err}
 		}
-		return daemon.Run(cmd.Context(), o, log)
-	}
-	return c
+		return daemon.Run(c.Context(), o, log)
+	})
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -28,8 +28,8 @@ type feedOptions struct {
 	allow []string
 }
 
-// feedCommand serves what a schedd's files say.
-func feedCommand(environ []string) *cobra.Command {
+// feed serves what a schedd's files say.
+func (s settings) feed() *cobra.Command {
 	var o feedOptions
 	c := &cobra.Command{
 		Use:   "feed --spool DIRECTORY --tls-cert FILE --tls-key FILE --client-ca FILE --allow NAME=OWNER",
@@ -45,13 +45,8 @@ Every flag can also be set in the environment, as those of htcd run.
 SIGTERM and SIGINT stop it, and the exit code is 0.`,
 		Args: setting.NoArguments,
 	}
-	f := c.Flags()
-	o.flags(f)
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("feed: %w", err)} }
-		if err := complete(f, environ); err != nil {
-			return wrong(err)
-		}
+	o.flags(c.Flags())
+	return s.begin(c, c.Flags(), func([]string) error {
 		for _, required := range []struct{ flag, value string }{
 			{"spool", o.spool},
 			{"tls-cert", o.cert},
@@ -60,58 +55,30 @@ SIGTERM and SIGINT stop it, and the exit code is 0.`,
 			{"allow", strings.Join(o.allow, ",")},
 		} {
 			if required.value == "" {
-				return wrong(fmt.Errorf("--%s is required", required.flag))
+				return setting.Usage{Err: fmt.Errorf("--%s is required", required.flag)}
 			}
 		}
 		log, err := logger.New(os.Stderr, o.level, o.format)
 		if err != nil {
-			return wrong(err)
+			return setting.Usage{Err: err}
 		}
-		if err := o.serve(cmd.Context(), log); err != nil {
-			return fmt.Errorf("feed: %w", err)
-		}
-		return nil
-	}
-	return c
+		return o.serve(c.Context(), log)
+	})
 }
 
 // flags binds every option to its flag.
 func (o *feedOptions) flags(f *pflag.FlagSet) {
 	setting.Text(f, &o.listen, "listen", ":9619", setting.Address, "`address` at which htcd asks")
-	setting.Text(
-		f,
-		&o.spool,
-		"spool",
-		"",
-		setting.Place,
-		"the schedd's SPOOL, the `directory` with job_queue.log (required)",
-	)
+	setting.Text(f, &o.spool, "spool", "", setting.Place,
+		"the schedd's SPOOL, the `directory` with job_queue.log (required)")
 	setting.Text(f, &o.history, "history", "", setting.Place, "the schedd's HISTORY `file`; empty: history in --spool")
-	setting.Text(
-		f,
-		&o.cert,
-		"tls-cert",
-		"",
-		setting.Place,
-		"PEM `file` with the certificate, followed by the intermediate ones; reloaded when it changes (required)",
-	)
+	setting.Text(f, &o.cert, "tls-cert", "", setting.Place,
+		"PEM `file` with the certificate, followed by the intermediate ones; reloaded when it changes (required)")
 	setting.Text(f, &o.key, "tls-key", "", setting.Place, "PEM `file` with the key of --tls-cert (required)")
-	setting.Text(
-		f,
-		&o.clientCA,
-		"client-ca",
-		"",
-		setting.Place,
-		"PEM `file` of the authorities that sign the certificates of clients; read at the start (required)",
-	)
-	setting.List(
-		f,
-		&o.allow,
-		"allow",
-		nil,
-		operator.FeedClient,
-		"`clients`, each as NAME=OWNER: the common name of its certificate, and an account whose jobs it may see; * for all accounts (required)",
-	)
+	setting.Text(f, &o.clientCA, "client-ca", "", setting.Place,
+		"PEM `file` of the authorities that sign the certificates of clients; read at the start (required)")
+	setting.List(f, &o.allow, "allow", nil, operator.FeedClient,
+		"`clients`, each as NAME=OWNER: the common name of its certificate, and an account whose jobs it may see; * for all accounts (required)")
 	logger.Flags(f, &o.level, &o.format, "json")
 }
 

@@ -1,19 +1,17 @@
-package main
+package command
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/daemon"
 )
 
-// doctorCommand checks everything that htcd run depends on.
-func doctorCommand(environ []string) *cobra.Command {
+// doctor checks everything that htcd run depends on.
+func (s settings) doctor() *cobra.Command {
 	var o daemon.Options
 	var format string
 	var workflows bool
@@ -34,27 +32,16 @@ Exit codes:
   2  a mistake in the command line or the environment; nothing was tried`,
 		Args: setting.NoArguments,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	flags(&o, settings)
-	c.Flags().AddFlagSet(settings)
 	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
 	setting.Bool(c.Flags(), &workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("doctor: %w", err)} }
-		if err := complete(settings, environ); err != nil {
-			return wrong(err)
-		}
+	return s.with(&o, c, nil, func([]string) error {
 		if err := o.Check(); err != nil {
-			return wrong(err)
+			return setting.Usage{Err: err}
 		}
-		well, err := daemon.Examine(cmd.Context(), o, workflows, cmd.OutOrStdout(), format)
+		well, err := daemon.Examine(c.Context(), o, workflows, c.OutOrStdout(), format)
 		if err == nil && !well {
 			err = errors.New("there are problems")
 		}
-		if err != nil {
-			return fmt.Errorf("doctor: %w", err)
-		}
-		return nil
-	}
-	return c
+		return err
+	})
 }

@@ -4,9 +4,19 @@
 package program
 
 import (
+	"github.com/spf13/cobra"
+
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/notify"
 )
+
+// Commands returns all of them.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{
+		argoPluginCommand(), portsCommand(), sendCommand(), pullCommand(), printCommand(), relayCommand(),
+		multinodeCommand(),
+	}
+}
 
 var jobID = setting.Is("CLUSTER.PROC, such as 884426.0", notify.IsJobID)
 

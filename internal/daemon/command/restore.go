@@ -1,11 +1,9 @@
-package main
+package command
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -13,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// restoreCommand puts a copy of the ledger back.
-func restoreCommand(environ []string) *cobra.Command {
+// restore puts a copy of the ledger back.
+func (s settings) restore() *cobra.Command {
 	var o daemon.Options
 	c := &cobra.Command{
 		Use:   "restore FILE|DIRECTORY",
@@ -27,21 +25,10 @@ Exit codes:
   1  it could not be read, is damaged or no ledger, or could not be written; the ledger is as it was
   2  a mistake in the command line or the environment`,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	flags(&o, settings)
-	c.Flags().AddFlag(settings.Lookup("data"))
-	c.Flags().AddFlag(settings.Lookup("ledger"))
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		switch err := complete(settings, environ); {
-		case err != nil:
-			return setting.Usage{Err: fmt.Errorf("restore: %w", err)}
-		case len(args) != 1 || args[0] == "":
-			return setting.Usage{Err: errors.New("restore: name one copy, or the directory of copies")}
+	return s.with(&o, c, []string{"data", "ledger"}, func(args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return setting.Usage{Err: errors.New("name one copy, or the directory of copies")}
 		}
-		if err := operator.Restore(cmd.Context(), cmd.OutOrStdout(), args[0], o.LedgerFile()); err != nil {
-			return fmt.Errorf("restore: %w", err)
-		}
-		return nil
-	}
-	return c
+		return operator.Restore(c.Context(), c.OutOrStdout(), args[0], o.LedgerFile())
+	})
 }

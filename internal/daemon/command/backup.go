@@ -1,20 +1,18 @@
-package main
+package command
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/daemon"
 )
 
-// backupCommand copies the ledger.
-func backupCommand(environ []string) *cobra.Command {
+// backup copies the ledger.
+func (s settings) backup() *cobra.Command {
 	var o daemon.Options
 	var keep int
 	c := &cobra.Command{
@@ -31,35 +29,16 @@ Exit codes:
   1  the ledger could not be read, or is damaged, or the copy not be written; earlier copies are untouched
   2  a mistake in the command line or the environment`,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	flags(&o, settings)
-	c.Flags().AddFlag(settings.Lookup("data"))
-	c.Flags().AddFlag(settings.Lookup("ledger"))
-	setting.Int(
-		c.Flags(),
-		&keep,
-		"keep",
-		0,
-		0,
-		100_000,
-		"how many copies stay in the DIRECTORY, this one included; 0: all",
-	)
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("backup: %w", err)} }
-		switch err := complete(settings, environ); {
-		case err != nil:
-			return wrong(err)
-		case len(args) != 1 || args[0] == "":
-			return wrong(errors.New("name one file, or the directory for it"))
+	setting.Int(c.Flags(), &keep, "keep", 0, 0, 100_000,
+		"how many copies stay in the DIRECTORY, this one included; 0: all")
+	return s.with(&o, c, []string{"data", "ledger"}, func(args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return setting.Usage{Err: errors.New("name one file, or the directory for it")}
 		}
 		to, err := filepath.Abs(args[0])
 		if err != nil {
-			return wrong(err)
+			return setting.Usage{Err: err}
 		}
-		if err := operator.Backup(cmd.Context(), cmd.OutOrStdout(), o.LedgerFile(), to, keep); err != nil {
-			return fmt.Errorf("backup: %w", err)
-		}
-		return nil
-	}
-	return c
+		return operator.Backup(c.Context(), c.OutOrStdout(), o.LedgerFile(), to, keep)
+	})
 }

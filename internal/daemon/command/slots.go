@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -14,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/internal/serve/control"
 )
 
-// slotsCommand shows what is free in the pool.
-func slotsCommand(environ []string) *cobra.Command {
+// slots shows what is free in the pool.
+func (s settings) slots() *cobra.Command {
 	var o daemon.Options
 	var format string
 	c := &cobra.Command{
@@ -32,29 +31,17 @@ Exit codes:
   2  a mistake in the command line or the environment`,
 		Args: setting.NoArguments,
 	}
-	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	flags(&o, settings)
-	for _, name := range []string{"ticket-dir", "control-socket"} {
-		c.Flags().AddFlag(settings.Lookup(name))
-	}
 	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := complete(settings, environ); err != nil {
-			return setting.Usage{Err: fmt.Errorf("slots: %w", err)}
+	return s.with(&o, c, []string{"ticket-dir", "control-socket"}, func([]string) error {
+		kinds, err := control.Slots(c.Context(), o.Socket())
+		switch {
+		case errors.Is(err, control.ErrNoDaemon):
+			return fmt.Errorf("%w: run this where the active htcd runs", err)
+		case err != nil:
+			return err
+		case format == "json":
+			return json.NewEncoder(c.OutOrStdout()).Encode(kinds)
 		}
-		kinds, err := control.Slots(cmd.Context(), o.Socket())
-		if errors.Is(err, control.ErrNoDaemon) {
-			err = fmt.Errorf("%w: run this where the active htcd runs", err)
-		}
-		if err == nil && format == "json" {
-			err = json.NewEncoder(cmd.OutOrStdout()).Encode(kinds)
-		} else if err == nil {
-			err = operator.PrintSlots(cmd.OutOrStdout(), kinds)
-		}
-		if err != nil {
-			return fmt.Errorf("slots: %w", err)
-		}
-		return nil
-	}
-	return c
+		return operator.PrintSlots(c.OutOrStdout(), kinds)
+	})
 }
