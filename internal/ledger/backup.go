@@ -16,14 +16,18 @@ import (
 // Backup copies the ledger in the file at path, which others may be writing meanwhile, to the file at to, and checks
 // the copy. What was at to stays until the copy is complete, checked and on disk; then the copy takes its place.
 // Commits wait while pages are copied, all in one pass: a pass in parts would begin again after each commit.
-func Backup(ctx context.Context, path, to string) error {
-	if err := backup(ctx, path, to); err != nil {
+func Backup(ctx context.Context, path, to string, locked Locked) error {
+	if err := backup(ctx, path, to, locked); err != nil {
 		return fmt.Errorf("back up ledger %s: %w", path, classify(err))
 	}
 	return nil
 }
 
-func backup(ctx context.Context, path, to string) error {
+// Locked is called about every second while somebody else keeps a file that is to be read locked, with how long that
+// has been so. An error ends the wait.
+type Locked func(waited time.Duration) error
+
+func backup(ctx context.Context, path, to string, locked Locked) error {
 	from, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -32,7 +36,7 @@ func backup(ctx context.Context, path, to string) error {
 		return fmt.Errorf("%s is not a file that a backup could replace", to)
 	}
 	return replace(to, func(part string) error {
-		if err := copyPages(ctx, path, part); err != nil {
+		if err := copyPages(ctx, path, part, locked); err != nil {
 			return err
 		}
 		if err := examine(ctx, part); err != nil {
@@ -75,7 +79,10 @@ func replace(to string, fill func(part string) error, before func() error) (err 
 // PartSuffix ends the name of a copy that is not complete.
 const PartSuffix = ".part"
 
-func copyPages(ctx context.Context, path, to string) error {
+// patience is how long SQLite waits for a lock by itself until Locked is called, in milliseconds.
+const patience = 1000
+
+func copyPages(ctx context.Context, path, to string, locked Locked) error {
 	db, err := openDB(path, readerPragmas+"&mode=rw") // to roll back what a dead writer has left, where it is needed
 	if err != nil {
 		return err
@@ -83,6 +90,9 @@ func copyPages(ctx context.Context, path, to string) error {
 	c, err := db.Conn(ctx)
 	if err != nil {
 		return errors.Join(err, db.Close())
+	}
+	if _, err := c.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", patience)); err != nil {
+		return errors.Join(err, c.Close(), db.Close())
 	}
 	err = c.Raw(func(driver any) error {
 		source, is := driver.(interface {
@@ -95,19 +105,23 @@ func copyPages(ctx context.Context, path, to string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(step(ctx, b), b.Finish())
+		return errors.Join(step(ctx, b, locked), b.Finish())
 	})
 	return errors.Join(err, c.Close(), db.Close())
 }
 
 // step copies everything, as soon as no commit is under way.
-func step(ctx context.Context, b *sqlite.Backup) error {
+func step(ctx context.Context, b *sqlite.Backup, locked Locked) error {
+	began := time.Now()
 	for {
 		_, err := b.Step(-1)
 		switch code(err) {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		default:
 			return err
+		}
+		if why := locked(time.Since(began)); why != nil {
+			return fmt.Errorf("%w: %w", why, err)
 		}
 		select {
 		case <-ctx.Done():

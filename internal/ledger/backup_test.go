@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,7 +32,7 @@ func TestABackupOfALedgerAtWorkIsConsistent(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		require.NoError(t, Backup(t.Context(), path, to))
+		require.NoError(t, Backup(t.Context(), path, to, waits))
 	}
 	stop()
 	require.ErrorIs(t, <-written, context.Canceled)
@@ -53,7 +54,7 @@ func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
 	l, path := openTemp(t)
 	insert(t, l, testRun("u"))
 	to := filepath.Join(t.TempDir(), "htcjobs.db")
-	require.NoError(t, Backup(t.Context(), path, to))
+	require.NoError(t, Backup(t.Context(), path, to, waits))
 	before, err := os.ReadFile(to)
 	require.NoError(t, err)
 
@@ -62,10 +63,10 @@ func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
 	require.NoError(t, err)
 	copy(content[len(content)/2:], make([]byte, len(content)/2))
 	require.NoError(t, os.WriteFile(damaged, content, 0o600))
-	require.ErrorIs(t, Backup(t.Context(), damaged, to), ErrCorrupt)
-	require.ErrorIs(t, Backup(t.Context(), filepath.Join(t.TempDir(), "absent"), to), os.ErrNotExist)
-	require.ErrorContains(t, Backup(t.Context(), path, path), "could replace")
-	require.ErrorContains(t, Backup(t.Context(), path, filepath.Dir(to)), "could replace")
+	require.ErrorIs(t, Backup(t.Context(), damaged, to, waits), ErrCorrupt)
+	require.ErrorIs(t, Backup(t.Context(), filepath.Join(t.TempDir(), "absent"), to, waits), os.ErrNotExist)
+	require.ErrorContains(t, Backup(t.Context(), path, path, waits), "could replace")
+	require.ErrorContains(t, Backup(t.Context(), path, filepath.Dir(to), waits), "could replace")
 
 	after, err := os.ReadFile(to)
 	require.NoError(t, err)
@@ -74,6 +75,9 @@ func TestABackupThatFailsLeavesTheOneBefore(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1)
 }
+
+// waits is a Locked that waits for as long as it takes.
+func waits(time.Duration) error { return nil }
 
 func TestABackupWaitsForACommitAsLongAsItMay(t *testing.T) {
 	l, path := openTemp(t)
@@ -85,9 +89,16 @@ func TestABackupWaitsForACommitAsLongAsItMay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	to := filepath.Join(t.TempDir(), "htcjobs.db")
-	require.Error(t, Backup(ctx, path, to))
+	require.Error(t, Backup(ctx, path, to, waits))
+	enough := errors.New("waited enough")
+	require.ErrorIs(t, Backup(t.Context(), path, to, func(time.Duration) error { return enough }), enough)
 	require.NoFileExists(t, to)
-	_, err = other.Exec(`ROLLBACK`)
-	require.NoError(t, err)
-	require.NoError(t, Backup(t.Context(), path, to))
+	told := 0
+	require.NoError(t, Backup(t.Context(), path, to, func(waited time.Duration) error {
+		require.Positive(t, waited)
+		told++
+		_, err := other.Exec(`ROLLBACK`)
+		return err
+	}))
+	require.Equal(t, 1, told)
 }

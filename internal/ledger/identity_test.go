@@ -12,7 +12,7 @@ import (
 func TestACopyThatIsPutBackUnderTheLedgerIsNotWritten(t *testing.T) {
 	for name, put := range map[string]func(t *testing.T, from, path string){
 		"by htcd restore": func(t *testing.T, from, path string) {
-			require.NoError(t, Restore(t.Context(), from, path))
+			require.NoError(t, Restore(t.Context(), from, path, waits))
 		},
 		"by cp": func(t *testing.T, from, path string) {
 			content, err := os.ReadFile(from)
@@ -24,7 +24,7 @@ func TestACopyThatIsPutBackUnderTheLedgerIsNotWritten(t *testing.T) {
 		},
 	} {
 		for kind, backup := range map[string]func(t *testing.T, path, to string){
-			"a backup": func(t *testing.T, path, to string) { require.NoError(t, Backup(t.Context(), path, to)) },
+			"a backup": func(t *testing.T, path, to string) { require.NoError(t, Backup(t.Context(), path, to, waits)) },
 			"a copy of the file": func(t *testing.T, path, to string) {
 				content, err := os.ReadFile(path)
 				require.NoError(t, err)

@@ -15,14 +15,14 @@ const Replaced = ".replaced"
 // Restore puts a copy that Backup has made in the place of the ledger in the file at path, which nobody may have open.
 // The copy is checked first, and stays. What was at path is kept beside it, with its journal, which must not be applied
 // to the copy.
-func Restore(ctx context.Context, from, path string) error {
-	if err := restore(ctx, from, path); err != nil {
+func Restore(ctx context.Context, from, path string, locked Locked) error {
+	if err := restore(ctx, from, path, locked); err != nil {
 		return fmt.Errorf("restore ledger %s: %w", path, classify(err))
 	}
 	return nil
 }
 
-func restore(ctx context.Context, from, path string) error {
+func restore(ctx context.Context, from, path string, locked Locked) error {
 	is, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func restore(ctx context.Context, from, path string) error {
 		return err
 	}
 	return replace(path, func(part string) error {
-		err := copyPages(ctx, from, part)
+		err := copyPages(ctx, from, part, locked)
 		if err == nil {
 			err = errors.Join(examine(ctx, part), holdsProcs(ctx, part, ""))
 		}

@@ -14,7 +14,7 @@ func TestARestoredLedgerIsTheCopyAndKeepsWhatWasThere(t *testing.T) {
 	insert(t, l, testRun("first"))
 	dir := t.TempDir()
 	copied := filepath.Join(dir, "copy 1.db")
-	require.NoError(t, Backup(t.Context(), path, copied))
+	require.NoError(t, Backup(t.Context(), path, copied, waits))
 	second := testRun("second")
 	second.Cluster = 200
 	insert(t, l, second)
@@ -28,7 +28,7 @@ func TestARestoredLedgerIsTheCopyAndKeepsWhatWasThere(t *testing.T) {
 		return n
 	}
 	for range 2 {
-		require.NoError(t, Restore(t.Context(), copied, path))
+		require.NoError(t, Restore(t.Context(), copied, path, waits))
 		require.Equal(t, 1, runs(path))
 		require.NoFileExists(t, path+"-journal")
 		require.FileExists(t, copied)
@@ -36,7 +36,7 @@ func TestARestoredLedgerIsTheCopyAndKeepsWhatWasThere(t *testing.T) {
 	require.FileExists(t, path+Replaced)
 
 	lost := filepath.Join(dir, "new", "htcjobs.db")
-	require.NoError(t, Restore(t.Context(), copied, lost), "there is none")
+	require.NoError(t, Restore(t.Context(), copied, lost, waits), "there is none")
 	require.Equal(t, 1, runs(lost))
 }
 
@@ -64,7 +64,7 @@ func TestWhatIsNoLedgerIsNotRestored(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
 	}
 	for _, from := range []string{other, filepath.Join(dir, "empty"), filepath.Join(dir, "damaged"), filepath.Join(dir, "text"), filepath.Join(dir, "missing"), path} {
-		require.Error(t, Restore(t.Context(), from, path), from)
+		require.Error(t, Restore(t.Context(), from, path, waits), from)
 	}
 	after, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -18,15 +18,35 @@ const (
 	backups    = "htcjobs-*T*Z.db"
 )
 
+// lockPatience is how long a file that somebody has locked is waited for.
+const lockPatience = 5 * time.Minute
+
+// waits says once that it is waited for a file, and gives up after lockPatience.
+func waits(to io.Writer, path string) ledger.Locked {
+	told := false
+	return func(waited time.Duration) error {
+		if waited > lockPatience {
+			return fmt.Errorf("somebody has kept it locked for %s: end the program that does, such as a sqlite3 shell "+
+				"in a transaction", lockPatience)
+		}
+		if !told {
+			told = true
+			fmt.Fprintf(to, "somebody has locked %s: waiting, for %s at most\n", path, lockPatience)
+		}
+		return nil
+	}
+}
+
 // Backup copies the ledger from one file to another, or into a directory, of whose copies it keeps the latest; 0: all.
-func Backup(ctx context.Context, out io.Writer, from, to string, keep int) error {
+// What it waits for is written to told.
+func Backup(ctx context.Context, out, told io.Writer, from, to string, keep int) error {
 	dir := ""
 	if at, err := os.Stat(to); err == nil && at.IsDir() {
 		dir, to = to, filepath.Join(to, time.Now().UTC().Format(backupName))
 	} else if keep > 0 {
 		return setting.Usage{Err: fmt.Errorf("--keep: %s is not a directory", to)}
 	}
-	if err := ledger.Backup(ctx, from, to); err != nil {
+	if err := ledger.Backup(ctx, from, to, waits(told, from)); err != nil {
 		return err
 	}
 	is, err := os.Stat(to)
@@ -72,12 +92,12 @@ func prune(dir, made string, keep int) error {
 }
 
 // Restore puts a copy, or the latest one in a directory, in the place of the ledger.
-func Restore(ctx context.Context, out io.Writer, from, to string) error {
+func Restore(ctx context.Context, out, told io.Writer, from, to string) error {
 	from, err := latest(from)
 	if err != nil {
 		return err
 	}
-	if err := ledger.Restore(ctx, from, to); err != nil {
+	if err := ledger.Restore(ctx, from, to, waits(told, from)); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s is now %s\n", from, to)

@@ -39,6 +39,6 @@ Exit codes:
 		if err != nil {
 			return setting.Usage{Err: err}
 		}
-		return operator.Backup(c.Context(), c.OutOrStdout(), o.LedgerFile(), to, keep)
+		return operator.Backup(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), o.LedgerFile(), to, keep)
 	})
 }

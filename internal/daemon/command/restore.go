@@ -29,6 +29,6 @@ Exit codes:
 		if len(args) != 1 || args[0] == "" {
 			return setting.Usage{Err: errors.New("name one copy, or the directory of copies")}
 		}
-		return operator.Restore(c.Context(), c.OutOrStdout(), args[0], o.LedgerFile())
+		return operator.Restore(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), args[0], o.LedgerFile())
 	})
 }

@@ -151,7 +151,7 @@ func TestAnOlderLedgerRepeatsNothingThoughTheScheddShowsAnotherQueue(t *testing.
 	w.opens(now)
 	w.apply(oneStep("flow"))
 	w.ends(1)
-	require.NoError(t, ledger.Backup(t.Context(), now, old))
+	require.NoError(t, ledger.Backup(t.Context(), now, old, nil))
 	again := w.flow("flow").DeepCopy()
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
 	ended := again.Status
@@ -188,7 +188,7 @@ func TestADeletionRemovesWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
 		w.later(time.Minute)
 	}
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("one").Status.Phase)
-	require.NoError(t, ledger.Backup(t.Context(), now, old))
+	require.NoError(t, ledger.Backup(t.Context(), now, old, nil))
 	again := w.flow("one").DeepCopy()
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
 	require.NoError(t, w.store.Update(again))
