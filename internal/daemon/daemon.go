@@ -236,7 +236,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("history", func() error { d.forget(ctx, watched); return nil })
 	part("feeds", func() error { loop.feeds.run(ctx, informer.HasSynced, loop.Hint); return nil })
 	part("ledger", func() error { return watched.wait(ctx) })
-	part("readiness", func() error { return d.beReady(ctx, informer, watched) })
+	part("readiness", func() error { return d.beReady(ctx, informer, watched, loop.LedgerBack) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.LedgerFile()).Msg("working")
 	if !tool.Confined() {
 		d.log.Warn().Msg(

@@ -21,8 +21,10 @@ const (
 )
 
 // beReady makes the leader ready once it knows the HTCJobs and the Services select it, for as long as the ledger can be
-// written: before that no callback can be recorded.
-func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer, book reconciler.Ledger) error {
+// written: before that no callback can be recorded. It calls back once the ledger can be written again.
+func (d *daemon) beReady(
+	ctx context.Context, informer cache.SharedIndexInformer, book reconciler.Ledger, back func(),
+) error {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil
 	}
@@ -31,6 +33,7 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 	}
 	tick := time.NewTicker(tryLedgerEvery)
 	defer tick.Stop()
+	tried := tries{back: back}
 	for d.label(ctx, true) {
 		slow := time.AfterFunc(ledgerPatience, func() {
 			d.health.unready("the ledger cannot be written: the volume does not answer, or somebody locks the file")
@@ -45,6 +48,7 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 		default:
 			d.health.ready("ready")
 		}
+		tried.ended(err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -52,6 +56,19 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 		}
 	}
 	return nil
+}
+
+// tries of the ledger call back when one succeeds after one that failed.
+type tries struct {
+	failed bool
+	back   func()
+}
+
+func (t *tries) ended(err error) {
+	if t.failed && err == nil {
+		t.back()
+	}
+	t.failed = err != nil
 }
 
 // tryLedger writes the ledger and a file beside it, which it removes.

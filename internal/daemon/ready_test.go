@@ -52,6 +52,18 @@ func TestTheLedgerIsTriedAndLeftAsItWas(t *testing.T) {
 	require.ErrorIs(t, d.tryLedger(t.Context(), book), ledger.ErrLost)
 }
 
+func TestWhatWaitsForTheLedgerGoesOnWhenItCanBeWrittenAgain(t *testing.T) {
+	back := 0
+	seen := tries{back: func() { back++ }}
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{nil, 0}, {os.ErrPermission, 0}, {os.ErrPermission, 0}, {nil, 1}, {nil, 1}, {os.ErrPermission, 1}, {nil, 2}} {
+		seen.ended(c.err)
+		require.Equal(t, c.want, back)
+	}
+}
+
 func TestTheLabelIsPutOnThisPodAloneAndTakenOff(t *testing.T) {
 	require.JSONEq(
 		t,

@@ -151,3 +151,9 @@ func (l *loop) SecretChanged(namespace string) {
 	l.controller.SecretChanged(namespace)
 	l.workflows.SecretChanged()
 }
+
+// LedgerBack continues with what waits for a ledger that can be written again.
+func (l *loop) LedgerBack() {
+	l.controller.LedgerBack()
+	l.workflows.LedgerBack()
+}

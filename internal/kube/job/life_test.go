@@ -1,9 +1,11 @@
 package job
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -69,6 +71,25 @@ func TestAnEndedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {
 	w.later(2 * recovery.AbsentTwice)
 	require.Nil(t, w.job("one"))
 	require.Contains(t, w.events, "Normal Expired: deleted 60 seconds after its end (spec.ttlSecondsAfterFinished)")
+}
+
+func TestADeletionIsToldOfOnceHoweverOftenItIsTried(t *testing.T) {
+	var log strings.Builder
+	w := newWorld(t, func(o *Options) { o.Log = zerolog.New(&log).Level(zerolog.InfoLevel) })
+	w.apply(htcjob("one", ttlOf(60)))
+	require.NoError(t, w.ends("one", 0, 0))
+	w.undeletable = errBroken
+	for range 10 {
+		w.later(time.Minute)
+	}
+	require.NotNil(t, w.job("one"))
+	require.NotContains(t, strings.Join(w.events, " "), "Expired")
+	require.Equal(t, 1, strings.Count(log.String(), "not written, trying again"), log.String())
+	w.undeletable = nil
+	w.later(time.Minute)
+	w.later(2 * recovery.AbsentTwice)
+	require.Nil(t, w.job("one"))
+	require.Equal(t, 1, strings.Count(strings.Join(w.events, " "), "Expired"))
 }
 
 func TestARefusedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {

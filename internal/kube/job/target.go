@@ -49,3 +49,6 @@ func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	}
 	c.EndpointTurned(endpoint, answers)
 }
+
+// LedgerBack continues with what waits for a ledger that can be written again, fetches included.
+func (c *Controller) LedgerBack() { c.retryNow(reconciler.NeedsLedger) }

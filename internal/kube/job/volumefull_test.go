@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -37,6 +39,38 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 	require.Equal(t, "Retrying", reconciler.Explain(w.sender.StageError(unix.EACCES)).Reason)
 	for _, err := range []error{ledger.ErrLost, ledger.ErrCorrupt} { // htcd begins again
 		require.Equal(t, "LedgerUnavailable", reconciler.Explain(fmt.Errorf("record intent: %w", err)).Reason)
+	}
+}
+
+// unwritable is a ledger that cannot be written while there is an error.
+type unwritable struct {
+	reconciler.Ledger
+	err error
+}
+
+func (l *unwritable) Write(ctx context.Context, fn func(*ledger.Tx) error) error {
+	if l.err != nil {
+		return l.err
+	}
+	return l.Ledger.Write(ctx, fn)
+}
+
+func TestWhatWaitsForTheLedgerGoesOnAtOnceWhenItCanBeWrittenAgain(t *testing.T) {
+	for reason, err := range map[string]error{"NoSpace": ledger.ErrFull, "LedgerUnavailable": ledger.ErrLost} {
+		t.Run(reason, func(t *testing.T) {
+			book := &unwritable{err: err}
+			w := newWorld(t, func(o *Options) { book.Ledger, o.Ledger = o.Ledger, book })
+			w.apply(htcjob("waiting"))
+			for range 5 {
+				w.later(time.Minute)
+			}
+			require.Equal(t, reason, w.job("waiting").Status.Reason)
+			book.err = nil
+			w.LedgerBack()
+			w.settle()
+			w.later(2 * recovery.AbsentTwice) // its finalizer says that something may have been sent
+			require.Equal(t, v1alpha1.PhaseIdle, w.job("waiting").Status.Phase)
+		})
 	}
 }
 

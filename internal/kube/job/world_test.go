@@ -54,9 +54,10 @@ type world struct {
 	lags     bool              // whether the store does not show that finalizers were removed
 	patches  int               // of Secrets
 
-	own      []secrets.Own // what Credentials returns for the namespace's own
-	unheld   error         // the error of Hold and LetGo
-	unlisted error         // the error of listing HTCJobs
+	own         []secrets.Own // what Credentials returns for the namespace's own
+	unheld      error         // the error of Hold and LetGo
+	unlisted    error         // the error of listing HTCJobs
+	undeletable error         // the error of deleting one
 }
 
 func newWorld(t *testing.T, change ...func(*Options)) *world {
@@ -348,6 +349,9 @@ func (w *world) Delete(_ context.Context, job *v1alpha1.HTCJob) error {
 			job.Name,
 			errBroken,
 		)
+	}
+	if w.undeletable != nil {
+		return w.undeletable
 	}
 	current.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	w.write(current)

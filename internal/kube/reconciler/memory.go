@@ -26,6 +26,7 @@ type Record[K any] struct {
 	uid      string // of the object that it is about
 	Blockers Blockers
 	Wrote    time.Time // when its status was last written
+	unwrote  string    // why the last try to write it failed, without numbers; empty: it did not
 	Agreed   types.UID // of the object, if the ledger has known all that its status said: see lifecycle.Whose
 	Released string    // the version of the deleted object from which our finalizer was removed
 	Handed   Handed    // until its trace is handed over
@@ -126,6 +127,20 @@ func (m *Memory[K]) Block(key string, what Blockable, b Blocker) (news bool) {
 		r.Blockers[what] = &b
 	})
 	return news
+}
+
+// NotWritten records why the status was not written, and reports whether that is news to the administrator.
+func (m *Memory[K]) NotWritten(key string, err error) (news bool) {
+	words := recovery.Numbers.ReplaceAllString(err.Error(), "#")
+	m.Change(key, func(r *Record[K]) { news, r.unwrote = r.unwrote != words, words })
+	return news
+}
+
+// Written records that there was nothing in the way of the status.
+func (m *Memory[K]) Written(key string) {
+	if m.Of(key).unwrote != "" {
+		m.Change(key, func(r *Record[K]) { r.unwrote = "" })
+	}
 }
 
 // Wait records that the next action only needs time. The same trouble afterwards is not news to the user.

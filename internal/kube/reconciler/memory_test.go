@@ -1,6 +1,7 @@
 package reconciler
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -19,4 +20,15 @@ func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
 	require.True(t, m.Block("a/b", Acting, Blocked("", "Unreachable", "it does not answer")))
 	m.Unblock("a/b", Acting)
 	require.True(t, m.Block("a/b", Acting, full(0)))
+}
+
+func TestTheAdministratorHearsOnceWhyAStatusIsNotWritten(t *testing.T) {
+	m := Memory[struct{}]{UID: func(string) string { return "uid-one" }}
+	m.Written("a/b")
+	require.Zero(t, m.Len(), "nothing is remembered of what goes well")
+	require.True(t, m.NotWritten("a/b", errors.New("forbidden, request 1")))
+	require.False(t, m.NotWritten("a/b", errors.New("forbidden, request 2")))
+	require.True(t, m.NotWritten("a/b", errors.New("too many requests")))
+	m.Written("a/b")
+	require.True(t, m.NotWritten("a/b", errors.New("too many requests")))
 }

@@ -318,6 +318,11 @@ func (r *Reconciler[O, S, K]) EndpointTurned(endpoint schedd.Endpoint, answers b
 	r.WakeAll()
 }
 
+// NeedsLedger reports whether an object may go on once the ledger can be written again.
+func NeedsLedger(b Blocker) bool {
+	return b.Reason == sending.ReasonLedgerUnavailable || b.Reason == sending.ReasonNoSpace
+}
+
 // RetryLimited lets two objects that wait at a schedd's limit ask again: each submission that it takes wakes two more.
 func (r *Reconciler[O, S, K]) RetryLimited() {
 	woken := 0

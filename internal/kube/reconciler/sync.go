@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -29,10 +30,15 @@ func (r *Reconciler[O, S, K]) syncFrom(ctx context.Context, queue fairqueue.Queu
 	err := r.Sync(ctx, key)
 	if err == nil {
 		queue.Forget(key)
+		r.Memory.Written(key)
 		return
 	}
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Msg("status not written, trying again")
+		level := zerolog.DebugLevel
+		if r.Memory.NotWritten(key, err) {
+			level = zerolog.WarnLevel
+		}
+		r.o.Log.WithLevel(level).Err(err).Str(r.o.Label, key).Msg("status not written, trying again")
 	}
 	queue.AddRateLimited(key)
 }
@@ -149,7 +155,6 @@ func (r *Reconciler[O, S, K]) writeStatus(
 // expire deletes an expired object only if it is unchanged since that was decided: an edit that came first, such as one
 // that runs it again, keeps it.
 func (r *Reconciler[O, S, K]) expire(ctx context.Context, object O, why string) error {
-	r.o.Events.Normal(object, "Expired", why)
 	err := r.o.Objects.Delete(ctx, object)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // another sync follows
@@ -157,6 +162,7 @@ func (r *Reconciler[O, S, K]) expire(ctx context.Context, object O, why string) 
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
+	r.o.Events.Normal(object, "Expired", why) // not before, or each try would write one
 	return nil
 }
 

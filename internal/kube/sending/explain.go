@@ -20,6 +20,8 @@ import (
 const (
 	// ReasonNoSpace is a reason of the conditions OutputFetched and Submitted.
 	ReasonNoSpace = "NoSpace"
+	// ReasonLedgerUnavailable is the reason of what waits until the ledger can be written.
+	ReasonLedgerUnavailable = "LedgerUnavailable"
 	// ReasonOrphansKept is that of what an administrator has to decide.
 	ReasonOrphansKept = "OrphansKept"
 )
@@ -67,7 +69,7 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	}
 	if ledger.IsUnavailable(err) || errors.Is(err, ledger.ErrLost) || errors.Is(err, ledger.ErrCorrupt) {
 		return submitted(
-			"LedgerUnavailable",
+			ReasonLedgerUnavailable,
 			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err),
 		)
 	}

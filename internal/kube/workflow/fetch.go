@@ -53,6 +53,15 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	c.fetches.AddRateLimited(key)
 }
 
+// LedgerBack continues with what waits for a ledger that can be written again, fetches included.
+func (c *Controller) LedgerBack() {
+	c.RetryAll(reconciler.NeedsLedger)
+	for key := range c.Memory.Blocked(reconciler.Fetching, reconciler.NeedsLedger) {
+		c.fetches.Forget(key)
+		c.fetches.Add(key)
+	}
+}
+
 func (c *Controller) fetch(ctx context.Context, key string) error {
 	w := c.Get(key)
 	if w == nil || w.DeletionTimestamp != nil {

@@ -56,6 +56,28 @@ func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(w.Output.Root, "default", "flow", "1", "a", "job_1", ".htcd-pull"))
 }
 
+func TestWhatWaitsForTheLedgerGoesOnAtOnceWhenItCanBeWrittenAgain(t *testing.T) {
+	w := newWorld(t)
+	size := output.Room{Bytes: 1 << 30, Files: 1 << 20}
+	w.Staged.Volume = func() (free, all output.Room, err error) { return output.Room{}, size, nil }
+	w.apply(oneStep("flow"))
+	reason, _ := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, sending.ReasonNoSpace, reason)
+	w.Staged.Volume = func() (free, all output.Room, err error) { return size, size, nil }
+	w.LedgerBack()
+	w.settle()
+	require.Equal(t, []string{"1.0"}, w.flow("flow").Status.JobID)
+
+	w.leave(0)
+	w.schedd.Leaves("1.0", map[string]string{"n/0/.own-0": "job_0 ", "n/0/_condor_stdout": "first"})
+	w.ends(1)
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+	w.leave(100)
+	w.LedgerBack()
+	w.settle()
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Transfer))
+}
+
 // filling is a schedd whose transfers fill the volume.
 type filling struct {
 	backend.Schedd
