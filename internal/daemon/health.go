@@ -22,6 +22,17 @@ type state struct {
 // unready says what htcd waits for.
 func (h *health) unready(words string) { h.state.Store(&state{false, words}) }
 
+// asks says what htcd waits for. What it returns adds what is in the way, for as long as nothing else is said.
+func (h *health) asks(words string) (fails func(error)) {
+	said := &state{false, words}
+	h.state.Store(said)
+	return func(err error) {
+		if now := (&state{false, words + ": " + err.Error()}); h.state.CompareAndSwap(said, now) {
+			said = now
+		}
+	}
+}
+
 // ready says that htcd does what it should.
 func (h *health) ready(words string) { h.state.Store(&state{true, words}) }
 

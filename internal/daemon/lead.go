@@ -60,14 +60,14 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return err
 	}
-	d.health.unready("asking for the lease " + d.o.OwnSpace + "/" + d.o.LeaseName)
+	fails := d.health.asks("asking for the lease " + d.o.OwnSpace + "/" + d.o.LeaseName)
 
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	standing, rise := context.WithCancel(holding)
 	worked := make(chan error, 1)
 	begun := make(chan struct{})
-	renewed := &renewals{clock: sinceBoot, Interface: &resourcelock.LeaseLock{
+	renewed := &renewals{clock: sinceBoot, fails: fails, Interface: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: d.o.OwnSpace, Name: d.o.LeaseName},
 		Client:     d.core.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},

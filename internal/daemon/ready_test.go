@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,6 +35,17 @@ func TestReadyzSaysWhatIsWaitedFor(t *testing.T) {
 		require.Equal(t, c.code, code)
 		require.Equal(t, c.words, words)
 	}
+}
+
+func TestReadyzSaysWhyTheLeaseIsNotHadUntilItIs(t *testing.T) {
+	var h health
+	fails := h.asks("asking for the lease")
+	fails(errors.New("forbidden"))
+	fails(errors.New("refused"))
+	require.Equal(t, state{false, "asking for the lease: refused"}, *h.state.Load())
+	h.ready("ready")
+	fails(errors.New("refused"))
+	require.Equal(t, state{true, "ready"}, *h.state.Load())
 }
 
 func TestTheLedgerIsTriedAndLeftAsItWas(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
@@ -20,6 +21,7 @@ import (
 type renewals struct {
 	resourcelock.Interface
 	clock func() time.Duration
+	fails func(error) // is told why the Lease can be neither read nor taken
 
 	mu     sync.Mutex
 	holder string // as last read
@@ -31,12 +33,16 @@ var errOfOthers = errors.New("the lease is another htcd's by now, and is left to
 
 func (r *renewals) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := r.Interface.Get(ctx)
-	if err == nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.holder = record.HolderIdentity
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			r.fails(err)
+		}
+		return record, raw, err
 	}
-	return record, raw, err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holder = record.HolderIdentity
+	return record, raw, nil
 }
 
 func (r *renewals) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
@@ -63,6 +69,7 @@ func (r *renewals) held() bool {
 // note counts from when the apiserver was asked: others count from when they see the answer, which is later.
 func (r *renewals) note(asked time.Duration, record resourcelock.LeaderElectionRecord, err error) error {
 	if err != nil {
+		r.fails(err)
 		return err
 	}
 	r.mu.Lock()

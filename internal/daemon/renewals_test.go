@@ -36,7 +36,10 @@ func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
 	const renewDeadline = time.Minute
 	var clock time.Duration
 	kept := &lease{}
-	renewed := &renewals{Interface: kept, clock: func() time.Duration { return clock }}
+	var failed error
+	renewed := &renewals{
+		Interface: kept, clock: func() time.Duration { return clock }, fails: func(err error) { failed = err },
+	}
 	sure := sureOf(func() bool { return true }, renewed, renewDeadline)
 	renew := func(holder string) {
 		_ = renewed.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder})
@@ -55,6 +58,7 @@ func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
 	clock += renewDeadline + 1
 	renew("first")
 	require.ErrorIs(t, sure(), errUnsure)
+	require.Equal(t, kept.err, failed)
 
 	kept.err = nil
 	_, _, err := renewed.Get(t.Context())
@@ -129,7 +133,7 @@ func TestALeaseThatOthersHaveTakenIsNotReleased(t *testing.T) {
 			lease := &contested{}
 			at := newLeaseTimes()
 			elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-				Lock:          &renewals{clock: sinceBoot, Interface: lease},
+				Lock:          &renewals{clock: sinceBoot, Interface: lease, fails: func(error) {}},
 				LeaseDuration: at.duration, RenewDeadline: at.renewDeadline, RetryPeriod: retryPeriod,
 				ReleaseOnCancel: true,
 				Callbacks: leaderelection.LeaderCallbacks{

@@ -30,7 +30,7 @@ func New(w io.Writer, level, format string) (zerolog.Logger, error) {
 		w = zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.RFC3339}
 	}
 	log := zerolog.New(w).Level(l).With().Timestamp().Logger()
-	client := log.With().Str("component", "client-go").Logger()
+	client := log.Output(&rarely{to: w, now: time.Now}).With().Str("component", "client-go").Logger()
 	klog.SetLogger(zerologr.New(&client))
 	return log, nil
 }
