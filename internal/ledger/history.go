@@ -94,6 +94,15 @@ func (tx *Tx) History(f PastFilter) (all []Past, err error) {
 		append(append(args, args...), limit)...)
 }
 
+// WasSent reports whether there were attempts of an object, begun after that time, that were not refused and whose rows
+// are gone.
+func (tx *Tx) WasSent(namespace, uid string, since time.Time) (was bool, err error) {
+	defer wrap(&err, "look whether %s was sent before", uid)
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM history WHERE namespace = ? AND created >= ? AND uid = ? AND state <> ?)`,
+		namespace, millis(since), uid, string(Refused)).Scan(&was)
+	return was, err
+}
+
 // forgetAtOnce is how many are forgotten in one Write, so that none waits for long.
 const forgetAtOnce = 1000
 

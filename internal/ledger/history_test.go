@@ -169,3 +169,26 @@ func TestTheHistoryIsBoundedByTimeAndNumber(t *testing.T) {
 	forget(time.Now().Add(time.Hour), 4)
 	require.Empty(t, past(t, l, PastFilter{}))
 }
+
+func TestWhetherAnObjectThatIsGoneWasSentIsKnown(t *testing.T) {
+	l, _ := openTemp(t)
+	insert(t, l, testRun("there"))
+	insert(t, l, testRun("gone"))
+	mustWrite(t, l, func(tx *Tx) error { return tx.DeleteRuns("gone") })
+	for _, c := range []struct {
+		namespace, uid string
+		since          time.Time
+		want           bool
+	}{
+		{"physics", "gone", noon, true},
+		{"physics", "gone", noon.Add(time.Second), false},
+		{"other", "gone", noon, false},
+		{"physics", "there", noon, false},
+	} {
+		mustRead(t, l, func(tx *Tx) error {
+			was, err := tx.WasSent(c.namespace, c.uid, c.since)
+			require.Equal(t, c.want, was, c)
+			return err
+		})
+	}
+}

@@ -97,13 +97,8 @@ func (e *early) settle(uid string) {
 
 // sentUnknown asks the schedd whether it has anything of a doubtful HTCJob whose turn has come. Only a second answer
 // without any settles it.
-func (c *Controller) sentUnknown(
-	ctx context.Context,
-	job *v1alpha1.HTCJob,
-	p pool.Pool,
-	newest *ledger.Run,
-) (bool, error) {
-	if newest != nil || !finalized(job) || !c.early.known() || c.early.unsent(job) {
+func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) (bool, error) {
+	if !finalized(job) || !c.early.known() || c.early.unsent(job) {
 		return false, nil
 	}
 	t, _, err := c.Choose(ctx, job, p, c.Site.Policy)

@@ -2,13 +2,17 @@ package job
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 )
 
@@ -33,9 +37,19 @@ func (w *world) several(n int) (names []string) {
 }
 
 func TestAFewThatVanishTakeTheirJobsWithThem(t *testing.T) {
-	w := newWorld(t)
+	var log strings.Builder
+	w := newWorld(t, func(o *Options) { o.Log = zerolog.New(&log) })
+	const words = "has vanished without having been deleted"
+	w.apply(htcjob("deleted"))
+	w.delete("deleted")
+	require.NotContains(t, log.String(), words)
 	w.vanish(w.several(orphans.Few)...)
 	require.Empty(t, w.schedd.Jobs())
+	w.clock = w.clock.Add(2 * recovery.AbsentTwice)
+	for i := range orphans.Few {
+		w.ActOne(t.Context(), reconciler.Deleting, fmt.Sprintf("default/job-%d", i))
+	}
+	require.Equal(t, orphans.Few, strings.Count(log.String(), words))
 }
 
 func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {

@@ -38,7 +38,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return err
 	}
-	if sent, err := c.sentUnknown(ctx, job, p, s.Run); err != nil {
+	if sent, err := c.sentBefore(ctx, job, p, s.Run); err != nil {
 		return err
 	} else if sent {
 		return c.recover(ctx, job, nil, attempt, some)
@@ -251,6 +251,19 @@ func (c *Controller) refuse(ctx context.Context, run ledger.Run, why error) erro
 		return err
 	}
 	return c.keepOutput(ctx, run)
+}
+
+// sentBefore reports whether an HTCJob without a run in the ledger was sent nevertheless, or may have been.
+func (c *Controller) sentBefore(
+	ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, newest *ledger.Run,
+) (bool, error) {
+	if newest != nil {
+		return false, nil
+	}
+	if back, err := c.IsBack(ctx, job, c.began); err != nil || back {
+		return back, err
+	}
+	return c.sentUnknown(ctx, job, p)
 }
 
 // sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process

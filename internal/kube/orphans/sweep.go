@@ -57,7 +57,14 @@ func (g *Guard) sweep(ctx context.Context, key, uid string, own []ledger.Run, o 
 			return err
 		}
 	}
-	return o.Forget(ctx, own[0].Namespace, own[0].Name, uid)
+	vanished := AnySent(own) && !g.Deletions.seen(key, uid)
+	if err := o.Forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
+		return err
+	}
+	if vanished {
+		g.Few(own[0])
+	}
+	return nil
 }
 
 // AnySent reports whether condor_submit may have run for any of them.

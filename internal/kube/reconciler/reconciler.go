@@ -144,6 +144,7 @@ func New[O Object, S, K any](o Options[O, S]) (*Reconciler[O, S, K], error) {
 	r.Memory.UID = r.uid
 	r.Orphans = &orphans.Guard{
 		Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: r.there, Now: o.Now, Many: r.manyVanished,
+		Few: r.fewVanished,
 	}
 	for class := range Classes {
 		r.Actions.Queues[class] = NewQueue()
@@ -263,6 +264,12 @@ func (r *Reconciler[O, S, K]) manyVanished(n int, such ledger.Run) {
 	r.o.Log.Error().Int("objects", n).Str("such as", such.Namespace+"/"+such.Name).
 		Msgf("many %ss have vanished without having been deleted: their jobs and output are kept "+
 			"until htcd reconcile --once --remove-orphans", r.o.Name)
+}
+
+func (r *Reconciler[O, S, K]) fewVanished(gone ledger.Run) {
+	r.o.Log.Warn().Str(r.o.Label, gone.Namespace+"/"+gone.Name).Str("uid", gone.UID).
+		Msgf("the %s has vanished without having been deleted, as when its finalizer is taken away or an older state of "+
+			"etcd is put back: its jobs and output are removed", r.o.Name)
 }
 
 // Warn tells the user of an object what is wrong.

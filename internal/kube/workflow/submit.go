@@ -34,6 +34,13 @@ type prepared struct {
 // that order. Whatever interrupts it, the intent stays and recover takes over; only a refusal of the description is
 // final.
 func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
+	if s.newest() == nil {
+		if back, err := c.IsBack(ctx, w, c.began); err != nil {
+			return err
+		} else if back {
+			return c.recoverLost(ctx, w, s)
+		}
+	}
 	run := c.newRun(w, s, d)
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
