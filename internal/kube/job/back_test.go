@@ -17,7 +17,6 @@ func TestAnHTCJobThatWasDeletedAndIsThereAgainIsNotSentASecondTime(t *testing.T)
 	w.schedd.Leave(1, 0)
 	w.delete("one")
 	require.Nil(t, w.job("one"))
-	w.restart()
 
 	w.apply(htcjob("one"))
 	w.crosscheck()

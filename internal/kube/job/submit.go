@@ -260,7 +260,7 @@ func (c *Controller) sentBefore(
 	if newest != nil {
 		return false, nil
 	}
-	if back, err := c.IsBack(ctx, job, c.began); err != nil || back {
+	if back, err := c.IsBack(ctx, job); err != nil || back {
 		return back, err
 	}
 	return c.sentUnknown(ctx, job, p)

@@ -11,13 +11,9 @@ import (
 const skew = 5 * time.Minute
 
 // IsBack reports whether an object for which neither the ledger nor its status knows a run had some before it was
-// deleted: it is there again, as when an older state of etcd is put back. One that was created after began, when this
-// htcd did, cannot be.
-func (r *Reconciler[O, S, K]) IsBack(ctx context.Context, object O, began time.Time) (bool, error) {
+// deleted: it is there again, as when an older state of etcd is put back.
+func (r *Reconciler[O, S, K]) IsBack(ctx context.Context, object O) (bool, error) {
 	created := object.GetCreationTimestamp().Time
-	if !created.Before(began) {
-		return false, nil
-	}
 	return ledger.Get(ctx, r.o.Ledger, func(tx *ledger.Tx) (bool, error) {
 		return tx.WasSent(object.GetNamespace(), string(object.GetUID()), created.Add(-skew))
 	})

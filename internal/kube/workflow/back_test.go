@@ -17,7 +17,6 @@ func TestAnHTCWorkflowThatWasDeletedAndIsThereAgainIsNotSentASecondTime(t *testi
 	w.schedd.Leave(1, 0)
 	w.delete("flow")
 	require.Nil(t, w.flow("flow"))
-	w.restart()
 
 	w.apply(oneStep("flow"))
 	w.later(time.Minute)

@@ -35,7 +35,7 @@ type prepared struct {
 // final.
 func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	if s.newest() == nil {
-		if back, err := c.IsBack(ctx, w, c.began); err != nil {
+		if back, err := c.IsBack(ctx, w); err != nil {
 			return err
 		} else if back {
 			return c.recoverLost(ctx, w, s)
