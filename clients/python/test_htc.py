@@ -152,6 +152,24 @@ class Submit(Case):
             self.assertEqual(said.returncode, 0, said.stderr)
             self.assertEqual(pickle.loads(Path(directory, payload.RESULT).read_bytes()), 3)
 
+    def test_the_runner_says_what_to_do_and_what_is_printed_outlives_the_end(self):
+        def run(function, *lines):
+            with tempfile.TemporaryDirectory() as directory:
+                Path(directory, "script").write_text(payload.source())
+                for name, text in payload.pack(function, None).items():
+                    Path(directory, name).write_bytes(text)
+                if lines:
+                    Path(directory, "test_htc.py").write_text("\n".join(lines))
+                return subprocess.run([sys.executable, "script", "0"], cwd=directory, capture_output=True, text=True)
+
+        self.assertEqual(run(prints_and_ends, inspect.getsource(prints_and_ends)).stdout, "printed\n")
+        self.assertRegex(
+            run(prints_and_ends).stderr, "(?s)Traceback.*no module test_htc: take an image .*test_htc.py"
+        )
+        said = run(returns_a_lock, inspect.getsource(returns_a_lock))
+        self.assertEqual(said.returncode, 1)
+        self.assertRegex(said.stderr, "(?s)TypeError: .*has returned a lock that cannot be pickled: have it")
+
     def test_the_runner_says_that_the_image_has_another_python(self):
         with tempfile.TemporaryDirectory() as directory:
             Path(directory, "script").write_text(payload.source())
@@ -255,9 +273,12 @@ class Submit(Case):
             ("POST /api/v1/namespaces/ns/configmaps", 403, "htcjob-input-files"),
             (f"POST {JOBS}", 409, "choose another name"),
         ):
-            self.cluster.refuse = {what: Refused(status, "no")}
+            self.cluster.refuse = {what: Refused(status, 'User "anna" cannot create')}
             with self.assertRaisesRegex(htc.Error, words):
                 htc.submit(len, items=["a"], image="python", name="x")
+        self.cluster.refuse = {"POST /api/v1/namespaces/ns/configmaps": Refused(403, "exceeded quota: q")}
+        with self.assertRaisesRegex(htc.Error, "^exceeded quota: q$"):
+            htc.submit(len, items=["a"], image="python")
 
 
 def divmod_of_seven(n):
@@ -272,6 +293,19 @@ def in_a_process_elsewhere(n):
     os.chdir("/")
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as processes:
         return processes.submit(abs, n).result()
+
+
+def prints_and_ends():
+    import os
+
+    print("printed")
+    os._exit(3)
+
+
+def returns_a_lock():
+    import threading
+
+    return threading.Lock()
 
 
 def secret(i):
@@ -347,7 +381,7 @@ class Results(Case):
         self.assertEqual(jobs[2].result(LIMIT), 1)
         with self.assertRaisesRegex(htc.Error, "cannot be read here: UnpicklingError"):
             jobs[0].result(LIMIT)
-        with self.assertRaisesRegex(htc.Error, f"has succeeded, and left no {payload.RESULT}"):
+        with self.assertRaisesRegex(htc.Error, f"has succeeded, and left no {payload.RESULT}: a function that"):
             jobs[1].result(LIMIT)
 
     def test_a_callback_that_exits_holds_up_no_other_job(self):
@@ -388,6 +422,38 @@ class Results(Case):
             self.cluster.refuse = {f"GET {JOBS}/{jobs.name}": Refused(403, "not yours")}
             with self.assertRaisesRegex(htc.Error, "not yours"):
                 jobs[1].result(LIMIT)
+
+    def test_a_refused_login_and_a_full_quota_say_what_to_do(self):
+        rest = types.ModuleType("kubernetes.client.rest")
+        rest.ApiException = type("ApiException", (Exception,), {"reason": ""})
+        modules = {"kubernetes": mock.Mock(), "kubernetes.client": mock.Mock(), "kubernetes.client.rest": rest}
+        for status, message, words in (
+            (401, "Unauthorized", "^Unauthorized: your login has expired, .* log in again"),
+            (403, 'User "system:anonymous" cannot get path', "log in again"),
+            (403, 'pods "x" is forbidden: exceeded quota: q', "delete what you no longer need"),
+            (403, 'User "anna" cannot get', '^User "anna" cannot get$'),
+        ):
+            client = mock.Mock()
+            client.call_api.side_effect = no = rest.ApiException()
+            no.status, no.body = status, json.dumps({"message": message}).encode()
+            with mock.patch.dict(sys.modules, modules), self.assertRaisesRegex(htc.Error, words):
+                Cluster(client, "ns").object("GET", "/x")
+
+    def test_those_with_the_same_login_share_connections(self):
+        tokens = ["old", "old", "new", "new"]
+
+        def load(client_configuration, context):
+            client_configuration.api_key = {"authorization": tokens.pop(0)}
+
+        config = mock.Mock(ConfigException=Exception, load_kube_config=load)
+        config.list_kube_config_contexts.return_value = [], {"name": "mine", "context": {}}
+        client = mock.Mock(Configuration=types.SimpleNamespace, ApiClient=lambda settings: [settings])
+        with mock.patch.dict(sys.modules, {"kubernetes": mock.Mock(client=client, config=config)}):
+            first, second = connect(), connect()
+            self.assertIs(first.client, second.client)
+            third = connect()
+            self.assertIsNot(first.client, third.client)
+            self.assertIs(first._login(), third.client)
 
     def test_a_new_login_is_used_when_the_old_one_has_expired(self):
         class Expired(Exception):
@@ -579,6 +645,15 @@ class Progress(Case):
         with mock.patch("sys.stderr", io.StringIO()) as said:
             jobs.progress()
         self.assertEqual(said.getvalue().splitlines()[-1], f"{jobs.name}: 1 done")
+
+    def test_an_interruption_ends_the_line_of_a_terminal(self):
+        jobs = self.script(1)
+        jobs.changed = mock.Mock(**{"wait.side_effect": KeyboardInterrupt})
+        terminal = io.StringIO()
+        terminal.isatty = lambda: True
+        with mock.patch("sys.stderr", terminal), self.assertRaises(KeyboardInterrupt):
+            jobs.progress()
+        self.assertEqual(terminal.getvalue()[-1], "\n")
 
     def test_a_notebook_gets_a_bar_that_is_updated(self):
         display = mock.Mock()

@@ -259,7 +259,7 @@ class Ends(Case):
         self.cluster.until(lambda c: c.secrets_)
 
     def test_what_is_refused_is_said_before_anything_is_made(self):
-        self.cluster.refuse = {f"POST {SECRETS}": Refused(403, "no")}
+        self.cluster.refuse = {f"POST {SECRETS}": Refused(403, 'User "anna" cannot create')}
         with self.assertRaisesRegex(htc.Error, "needs the right to create Secrets"):
             Workers(self.cluster, template(), {"a": "b"}, None, None, None).try_out()
         self.assertEqual(self.cluster.jobs_, {})

@@ -27,6 +27,13 @@ _IN_A_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 _TIMEOUT = (10, 60)
 # For how many seconds after a good answer a 401 or 403 may pass.
 _PATIENCE = 300
+# How many connections are kept for the next requests.
+_CONNECTIONS = 100
+# What clients of the API differ in.
+_SETTINGS = (
+    "host", "ssl_ca_cert", "cert_file", "key_file", "verify_ssl", "tls_server_name", "proxy", "api_key", "username",
+    "password",
+)
 
 
 class Refused(Error):
@@ -35,6 +42,7 @@ class Refused(Error):
     def __init__(self, status: int, message: str):
         super().__init__(message)
         self.message, self.status = message, status
+        self.lacks_right = status == 403 and '" cannot ' in message  # and not because of a quota, or a webhook
         self.passing = not 400 <= status < 500 or status in (408, 409, 429)
 
     def __reduce__(self):
@@ -181,13 +189,31 @@ def _client(context: str | None = None) -> tuple:
         if os.path.exists(_IN_A_POD):
             with open(_IN_A_POD, encoding="utf-8") as f:
                 own = f.read().strip()
-    return client.ApiClient(settings), own, has
+    return _shared(client, settings), own, has
+
+
+_last: tuple = (), None
+
+
+def _shared(client, settings):
+    """Returns the client of these settings. Each keeps connections, and there may be a thousand HTCJobs."""
+    global _last
+    made_of, last = tuple(str(getattr(settings, name, "")) for name in _SETTINGS), _last
+    if made_of != last[0]:
+        settings.connection_pool_maxsize = _CONNECTIONS
+        _last = last = made_of, client.ApiClient(settings)
+    return last[1]
 
 
 def _said(e) -> str:
-    """Returns what an ApiException says for people."""
+    """Returns what an ApiException says for people, and what they can do about it."""
     body = e.body.decode("utf-8", "replace") if isinstance(e.body, bytes) else e.body or ""
     try:
-        return json.loads(body)["message"]
+        said = json.loads(body)["message"]
     except (ValueError, KeyError, TypeError):
-        return f"{e.status} {e.reason}: {body.strip()}".rstrip(": ")
+        said = f"{e.status} {e.reason}: {body.strip()}".rstrip(": ")
+    if e.status == 401 or 'User "system:anonymous"' in said:
+        return f"{said}: your login has expired, or the kubeconfig has none; log in again, as for kubectl"
+    if e.status == 403 and "exceeded quota" in said:
+        return f"{said}: delete what you no longer need (kubectl get htcjobs), or ask for a larger quota"
+    return said

@@ -214,7 +214,10 @@ class Futures(Sequence):
         for proc, future in list(wanted.items()):
             try:
                 self._take({"proc": proc}, wanted, proc)
-                error = f"job {proc} of {self.name} has succeeded, and left no {self._file}"
+                error = (
+                    f"job {proc} of {self.name} has succeeded, and left no {self._file}: a function that ends Python "
+                    "(sys.exit, os._exit) returns nothing"
+                )
             except Refused as e:
                 if e.passing:
                     raise

@@ -10,17 +10,19 @@ def show(futures) -> None:
     """Shows a line about the jobs, again whenever it has changed, until all have ended."""
     line = _notebook() or _Terminal()
     shown = None
-    while True:
-        futures.changed.clear()
-        over = futures.done()
-        text = futures.summary()
-        if text != shown:
-            counts = futures.counts()
-            line.show(text, counts["done"] + counts["failed"] + counts["cancelled"], len(futures))
-            shown = text
-        if over:
-            return line.end()
-        futures.changed.wait(1)
+    over = False
+    try:
+        while not over:
+            futures.changed.clear()
+            over = futures.done()
+            text = futures.summary()
+            if text != shown:
+                counts = futures.counts()
+                line.show(text, counts["done"] + counts["failed"] + counts["cancelled"], len(futures))
+                shown = text
+            over or futures.changed.wait(1)
+    finally:
+        line.end()  # also of Ctrl-C
 
 
 class _Terminal:

@@ -3,6 +3,7 @@
 import os
 import pickle
 import sys
+import traceback
 import zlib
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -10,6 +11,8 @@ left = os.path.join(os.getcwd(), "_htc_result.pickle")  # the function may go to
 
 
 def main(number):
+    if hasattr(sys.stdout, "reconfigure"):  # since Python 3.7
+        sys.stdout.reconfigure(line_buffering=True)  # what is printed can be read at once, and outlives a kill
     with open(os.path.join(here, "htc-function"), "rb") as f:
         content = pickle.loads(zlib.decompress(f.read()))
     wanted, is_here = content["python"], list(sys.version_info[:2])
@@ -22,9 +25,24 @@ def main(number):
     if os.path.exists(os.path.join(here, "cloudpickle.zip")):
         sys.path.insert(0, os.path.join(here, "cloudpickle.zip"))
         import cloudpickle as pickler
-    function = pickle.loads(content["function"])
-    arguments = [] if content["items"] is None else [pickle.loads(content["items"][number])]
-    result = pickler.dumps(function(*arguments))
+    try:
+        function = pickle.loads(content["function"])
+        arguments = [] if content["items"] is None else [pickle.loads(content["items"][number])]
+        value = function(*arguments)
+    except ModuleNotFoundError as e:
+        traceback.print_exc()
+        sys.exit(
+            "The job has no module %s: take an image that has it, or, if it is your own, send its file: "
+            'files=["%s.py"].' % (e.name, str(e.name).partition(".")[0])
+        )
+    try:
+        result = pickler.dumps(value)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(
+            "The function has returned a %s that cannot be pickled: have it return what can be, such as numbers, "
+            "texts, lists and arrays, or write files." % type(value).__name__
+        )
     with open(left, "wb") as f:
         f.write(result)
 

@@ -159,7 +159,7 @@ def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, byte
         try:
             cluster.read("POST", cluster.config_maps(), {"dryRun": "All"}, content)
         except Refused as e:
-            if e.status == 403:
+            if e.lacks_right:
                 raise Error(
                     f"functions and files need the right to create ConfigMaps (ClusterRole htcjob-input-files): {e}"
                 ) from None

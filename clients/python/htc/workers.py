@@ -66,7 +66,7 @@ class Workers:
         try:
             self._post(self._cluster.secrets(), secret, {"dryRun": "All"})
         except Refused as e:
-            if e.status == 403:
+            if e.lacks_right:
                 why = "HTCCluster needs the right to create Secrets, in which the TLS keys travel"
                 raise Error(f"{why}: {e}") from None
             raise
