@@ -79,7 +79,8 @@ class Fake(Cluster):
             return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
         elif what == f"{output}/archive":
             wanted = [query["proc"]] if "proc" in query else [p for p in sorted(self.files_of) if p >= query["from"]]
-            return tar({f"{p}/{path}": text for p in wanted for path, text in sorted(self.files_of[p].items())})
+            files = {f"{p}/{path}": text for p in wanted for path, text in sorted(self.files_of[p].items())}
+            return tar({f: text for f, text in files.items() if query.get("file", "") in ("", f.partition("/")[2])})
         elif what == output:
             return self.files_of[query["proc"]]["_condor_" + query["stream"]]
         metadata = {**self.job["metadata"], "resourceVersion": str(self.version)}
@@ -364,7 +365,7 @@ class Results(Case):
                 self.cluster.procs[proc] = {"proc": proc, "state": "done", "output": True}
                 self.cluster.files_of[proc] = {"_condor_stdout": str(proc).encode()}
         self.assertEqual(jobs.results(LIMIT)[50], "50")
-        self.assertEqual(self.asks("/archive"), [{"from": 0}])
+        self.assertEqual(self.asks("/archive"), [{"from": 0, "file": "_condor_stdout"}])
 
     def test_what_is_wrong_with_one_result_concerns_its_job_alone(self):
         class Exits:

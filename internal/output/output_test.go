@@ -133,6 +133,29 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 	require.ErrorIs(t, s.Archive(t.Context(), io.Discard, first, 2), fs.ErrNotExist)
 }
 
+func TestAnArchiveOfOneFileHasItOfThoseThatLeftIt(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	for proc, files := range []map[string]string{
+		{"plots/a": "a", "b": "large"},
+		{"b": "large"},
+		{"plots": "a file"},
+		{"plots/a/b": "a directory"},
+		{"plots/a": "e"},
+	} {
+		for file, text := range files {
+			put(t, s, first, proc, file, text)
+		}
+	}
+	put(t, s, first, 5, "other", "")
+	dir, err := s.ProcDir(first, 5)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "plots"), 0o755))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "plots", "a")))
+	var archive bytes.Buffer
+	require.NoError(t, s.ArchiveFile(t.Context(), &archive, first, "plots/a", 0, 1, 2, 3, 4, 5))
+	require.Equal(t, map[string]string{"0/plots/a": "a", "4/plots/a": "e"}, entries(t, &archive))
+}
+
 func TestFilesAreListedWithTheirSizes(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	a := Attempt{Namespace: "ns", Name: "zero", Number: 1}

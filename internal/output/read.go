@@ -94,6 +94,39 @@ func (s Store) Archive(ctx context.Context, w io.Writer, a Attempt, procs ...int
 	return out.Close()
 }
 
+// ArchiveFile writes as Archive does, but one file alone, of those procs that have it.
+func (s Store) ArchiveFile(ctx context.Context, w io.Writer, a Attempt, file string, procs ...int) error {
+	out := tar.NewWriter(w)
+	for _, proc := range procs {
+		if err := errors.Join(ctx.Err(), s.archiveFile(out, a, proc, file)); err != nil {
+			return fmt.Errorf("archive %s of proc %d: %w", file, proc, err)
+		}
+	}
+	return out.Close()
+}
+
+func (s Store) archiveFile(out *tar.Writer, a Attempt, proc int, file string) error {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	info, err := root.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	return add(out, root, proc, file)
+}
+
 func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int) error {
 	dir, err := s.ProcDir(a, proc)
 	if err != nil {
@@ -113,9 +146,9 @@ func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, re
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		as := path.Join(strconv.Itoa(number), name)
 		switch {
 		case entry.IsDir():
+			as := path.Join(strconv.Itoa(number), name)
 			header := &tar.Header{Typeflag: tar.TypeDir, Name: as + "/", Mode: 0o755}
 			if name == "." {
 				header.PAXRecords = records
@@ -124,27 +157,33 @@ func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, re
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		f, err := Regular(root, name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		mode := int64(0o644)
-		if info.Mode()&0o100 != 0 {
-			mode = 0o755
-		}
-		if err := out.WriteHeader(
-			&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: info.ModTime()},
-		); err != nil {
-			return err
-		}
-		_, err = io.CopyN(out, f, info.Size())
-		return err
+		return add(out, root, number, name)
 	})
+}
+
+// add writes a file: <number>/<name>.
+func add(out *tar.Writer, root *os.Root, number int, name string) error {
+	f, err := Regular(root, name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode := int64(0o644)
+	if info.Mode()&0o100 != 0 {
+		mode = 0o755
+	}
+	as := path.Join(strconv.Itoa(number), name)
+	if err := out.WriteHeader(
+		&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: info.ModTime()},
+	); err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, f, info.Size())
+	return err
 }
 
 // Files calls fn for every regular file in the output of some procs, in the order of the procs and of the paths.

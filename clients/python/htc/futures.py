@@ -227,7 +227,7 @@ class Futures(Sequence):
 
     def _take(self, query: dict, wanted: dict[int, Future], last: int) -> None:
         """Ends the futures whose results are in an archive, and takes them out of wanted."""
-        for proc, path, content in self.cluster.files(self.name, query):
+        for proc, path, content in self.cluster.files(self.name, {**query, "file": self._file}):
             if proc > last:
                 return
             if path != self._file or proc not in wanted:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -47,7 +48,7 @@ func newHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	}
 	const text, lines = "text/plain; charset=utf-8", "application/x-ndjson"
 	serve(resourceJobs, "", source.Log, text, "proc", "attempt", "stream", "follow", "tailLines", "offset")
-	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from")
+	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from", "file")
 	serve(resourceJobs, "/files", source.Files, lines, "proc", "attempt", "from")
 	serve(resourceJobs, "/usage", source.Usage, "application/json", "attempt")
 	serve(resourceJobs, "/procs", source.Procs, lines, "state", "attempt", "from", "limit")
@@ -248,6 +249,10 @@ func parse(values url.Values, known []string) (Query, error) {
 			q.Offset, err = number(value, 0, 1<<62)
 		case "follow":
 			q.Follow, err = strconv.ParseBool(value)
+		case "file":
+			if q.File = value; !fs.ValidPath(value) {
+				err = fmt.Errorf("%q: want a path in the job's directory, such as plots/mass.png", value)
+			}
 		case "stream":
 			q.Stderr = value == "stderr"
 			if value != "stdout" && value != "stderr" {

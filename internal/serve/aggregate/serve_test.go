@@ -431,6 +431,14 @@ func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {
 	}
 }
 
+func TestAFileOfAnArchiveIsAPathInTheJobsDirectory(t *testing.T) {
+	for file, good := range map[string]bool{"a": true, "plots/a.png": true, "": false, "/etc/passwd": false, "a/../../b": false} {
+		q, err := parse(url.Values{"file": {file}}, []string{"proc", "file"})
+		require.Equal(t, good, err == nil, "%q: %v", file, err)
+		require.Equal(t, file, q.File)
+	}
+}
+
 func TestWhereAnAttemptStandsIsSaidInAParameter(t *testing.T) {
 	key := PastKey{time.Date(2026, 11, 20, 12, 0, 0, 345e6, time.UTC), "u/1", 3}
 	back, err := parsePastKey(key.String())

@@ -27,6 +27,8 @@ type Query struct {
 	AllProcs    bool // all from Proc on, as far as they exist; of nodes, by their numbers within the attempt
 	AnySequence bool // of nodes: whatever Node.Sequence says
 
+	File string // of an archive: this file of each job alone; empty: all
+
 	// Of a list of nodes, of Node.Step or of all steps, or of jobs, from Proc on.
 	State NodeState // empty: any
 	After NodeKey   // of nodes: only those that come after it

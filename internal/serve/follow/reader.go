@@ -227,6 +227,9 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 		if len(procs) == 0 { // which Store.Archive would treat as all
 			return nil
 		}
+		if q.File != "" {
+			return r.o.Store.ArchiveFile(ctx, w, a, q.File, procs...)
+		}
 		return r.o.Store.Archive(ctx, w, a, procs...)
 	})
 }

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/condor"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -91,6 +93,21 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 	_, err = w.Files(t.Context(), asks())
 	require.True(t, apierrors.IsConflict(err), "%v", err)
+}
+
+func TestAnArchiveHasOneFileAloneWhereOneIsAskedFor(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.written = "printed"
+	w.ends()
+	for file, named := range map[string]bool{"": true, output.Stdout: true, "other": false} {
+		answer, err := w.Archive(t.Context(), asks(func(q *aggregate.Query) { q.File = file }))
+		require.NoError(t, err)
+		var b bytes.Buffer
+		require.NoError(t, answer.Write(t.Context(), &b))
+		require.Equal(t, named, strings.Contains(b.String(), "printed"), file)
+		require.Equal(t, file == "", strings.HasPrefix(b.String(), "0/\x00"), "the directory itself")
+	}
 }
 
 func TestFrom(t *testing.T) {
