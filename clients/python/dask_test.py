@@ -99,6 +99,13 @@ class Dask(unittest.TestCase):
         self.until(lambda: set(cluster.worker_spec) == {1, 2})
         self.api.until(lambda api: api.parallelism() == [2])
 
+    def test_a_worker_that_was_there_between_two_looks_was_connected(self):
+        with mock.patch("htc.dask.HTCCluster.observed", set()):
+            cluster = self.cluster(1)
+            self.api.until(lambda api: api.secrets_)
+            self.pool.start(0)
+            self.until(lambda: cluster._jobs._came == {0})
+
     def test_when_the_htcjob_has_failed_waiting_and_scaling_raise_why(self):
         cluster = self.cluster(1)
         self.api.until(lambda api: api.secrets_)

@@ -227,6 +227,20 @@ class Ends(Case):
         self.cluster.until(lambda c: c.parallelism() == [3])
         self.ended.assert_called_once_with([1])
 
+    def test_workers_that_fail_count_unless_they_were_connected(self):
+        self.want(*range(4))
+        self.cluster.until(lambda c: c.secrets_)
+        self.cluster.line(0, state="failed", reason="ExitCode")
+        self.cluster.until(lambda c: c.parallelism() == [3])
+        self.assertEqual(self.cluster.job["spec"]["maxFailures"], 3)
+        self.connected.return_value = {1, 2}
+        self.cluster.until(lambda c: c.job["spec"]["maxFailures"] == 4)
+        self.connected.return_value = set()
+        self.cluster.line(1, state="failed", reason="ExitCode")
+        self.cluster.line(2, state="failed", reason="ExitCode")
+        self.cluster.until(lambda c: c.parallelism() == [1])
+        self.assertEqual(self.cluster.job["spec"]["maxFailures"], 6)
+
     def test_an_htcjob_that_fails_is_an_error_with_the_end_of_a_workers_stderr(self):
         self.want(0)
         self.cluster.until(lambda c: c.secrets_)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import operator
+import queue
 import re
 import secrets
 import sys
@@ -26,6 +27,7 @@ try:
     from distributed import Scheduler, Security
     from distributed.core import Status
     from distributed.deploy.spec import SpecCluster
+    from distributed.diagnostics.plugin import SchedulerPlugin
     from distributed.utils import NoOpAwaitable
 except ImportError as e:
     raise Error(
@@ -111,10 +113,11 @@ class HTCCluster(SpecCluster):
         cluster = connect(namespace)
         self._jobs = Workers(cluster, job, _files(security), self._tell_ended, self._fail, self._connected)
         self._jobs.try_out()
+        self._arrivals: queue.SimpleQueue = queue.SimpleQueue()  # the names of workers since they were last asked for
         host = host or _own_address(cluster)
         scheduler = {
             "protocol": "tls://", "host": host, "port": port, "security": security,
-            "dashboard": True, "dashboard_address": dashboard_address,
+            "dashboard": True, "dashboard_address": dashboard_address, "plugins": [_Arrivals(self._arrivals)],
         }
         try:
             super().__init__(
@@ -187,7 +190,7 @@ class HTCCluster(SpecCluster):
 
     def _next(self) -> int:
         """Returns from which number on new_worker_spec looks for one that is free."""
-        return max({self._jobs.next - 1, *self._connected()}) + 1
+        return max({self._jobs.next - 1, *_numbers(self.observed)}) + 1
 
     async def _correct_state_internal(self) -> None:
         async with self._lock:
@@ -223,7 +226,10 @@ class HTCCluster(SpecCluster):
     # What follows is called from the thread of the HTCJob.
 
     def _connected(self) -> set[int]:
-        return {number for number in self.observed if isinstance(number, int)}
+        here = self.observed
+        while not self._arrivals.empty():  # a task may have killed them at once
+            here.add(_number(self._arrivals.get()))
+        return _numbers(here)
 
     def _tell_ended(self, numbers: list[int]) -> None:
         self.loop.add_callback(self._replace, numbers)
@@ -253,6 +259,18 @@ class HTCCluster(SpecCluster):
         except TypeError:
             pass
         raise Error(f"{n!r} workers: want a whole number from 0 to {self._starts}, which is what starts= says")
+
+
+class _Arrivals(SchedulerPlugin):
+    def __init__(self, names: queue.SimpleQueue):
+        self._names = names
+
+    def add_worker(self, scheduler, worker):
+        self._names.put(scheduler.workers[worker].name)
+
+
+def _numbers(workers: set) -> set[int]:
+    return {number for number in workers if isinstance(number, int)}
 
 
 def _number(name: Any) -> Any:

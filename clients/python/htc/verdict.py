@@ -79,7 +79,7 @@ def workers(job: dict, wanted: set[int], states: dict[int, str], top: int, crash
     """Returns the change of an HTCJob of workers after which its open jobs are those that are wanted.
 
     states has the jobs that have ended, top is the highest that is wanted or made, and crashes says how many have
-    failed since a worker was last connected. While workers connect, such failures are forgiven; without, and when the
+    failed without having been connected, since a worker last was. While workers connect, such failures are forgiven; without, and when the
     notebook is gone, as many more as there are workers end the HTCJob.
     """
     wanted = wanted - states.keys()

@@ -33,7 +33,7 @@ class Workers:
         self._cluster, self._template, self._secret = cluster, job, secret
         # What is called from the thread: with wanted workers whose jobs have ended, with the error that is the end.
         self._ended, self._failed = ended, failed
-        self._connected = connected  # which workers are
+        self._connected = connected  # which workers are, or were since the last look
         self._most = job["spec"]["script"]["queue"]
         self._wanted: set[int] = set()
         self._address = ""
@@ -52,7 +52,8 @@ class Workers:
         self._status: dict = {}
         self._seen = ""  # the version of the HTCJob whose jobs were looked at
         self._states: dict[int, str] = {}  # of jobs that have ended
-        self._crashes = 0  # jobs that have failed since a worker was last connected
+        self._came: set[int] = set()  # the numbers of those that have ever been connected
+        self._crashes = 0  # jobs that have failed without, since a worker was last connected
 
     @property
     def next(self) -> int:
@@ -151,6 +152,7 @@ class Workers:
             )
         if connected := self._connected():
             self._crashes = 0
+            self._came |= connected
             self._made = max(self._made, max(connected) - self._first)  # before HTCondor's word has come here
         if job["metadata"]["resourceVersion"] != self._seen:
             ended = self._look(max(procs)) & procs
@@ -175,7 +177,7 @@ class Workers:
                 continue
             self._states[proc] = state
             ended.add(proc)
-            if state == "failed" and line.get("reason") != "Removed":
+            if state == "failed" and line.get("reason") != "Removed" and proc + self._first not in self._came:
                 self._crashes += 1
         return ended
 

@@ -14,9 +14,9 @@
 //
 //	GET, PATCH, DELETE .../namespaces/NS/uploads[/sha256:DIGEST]                   files for the inputs of jobs, see serveUploads
 //
-// log/files lists the files of an archive, a line of JSON each. With file the archive of an HTCJob has that file of each
-// job alone. htcjobs/NAME/log/usage is one object: what the jobs have used; of an HTCWorkflow it is a line for each
-// step. log/procs and log/nodes are asked for in pages by limit, with from or after.
+// log/files lists the files of an archive, a line of JSON each. With file the archive of an HTCJob has that file of
+// each job alone. htcjobs/NAME/log/usage is one object: what the jobs have used; of an HTCWorkflow it is a line for
+// each step. log/procs and log/nodes are asked for in pages by limit, with from or after.
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else
