@@ -92,6 +92,15 @@ class Dask(unittest.TestCase):
             del futures
             self.api.until(lambda api: api.deleted)
 
+    def test_a_worker_is_a_job_for_those_who_come_from_dask_jobqueue(self):
+        cluster = self.cluster()
+        cluster.scale(jobs=2)
+        self.api.until(lambda api: api.parallelism() == [2])
+        adaptive = cluster.adapt(minimum_jobs=1, maximum_jobs=3)
+        self.assertEqual((adaptive.minimum, adaptive.maximum), (1, 3))
+        with self.assertRaisesRegex(htc.Error, "100001 workers: want"):
+            cluster.adapt(maximum_jobs=100001)
+
     def test_a_worker_whose_job_has_ended_is_replaced(self):
         cluster = self.cluster(2)
         self.api.until(lambda api: api.secrets_)

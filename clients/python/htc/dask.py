@@ -136,8 +136,13 @@ class HTCCluster(SpecCluster):
             self._jobs.close()
             raise
 
-    def scale(self, n: int = 0, memory: int | str | None = None, cores: int | None = None):
-        """Asks for n workers, or for as many as have so much memory, or so many cores, together."""
+    def scale(self, n: int = 0, memory: int | str | None = None, cores: int | None = None, *, jobs: int = 0):
+        """Asks for n workers, or for as many as have so much memory, or so many cores, together.
+
+        jobs is n, as each worker is a job: so dask-jobqueue calls it.
+        """
+        if jobs:
+            n = max(n, jobs)
         if memory is not None:
             n = max(n, math.ceil(parse_bytes(memory) / self._memory_per_worker()))
         if cores is not None:
@@ -165,8 +170,13 @@ class HTCCluster(SpecCluster):
                 self.worker_spec.pop(_number(name), None)
         await self
 
-    def adapt(self, *args, minimum: int = 0, maximum: float = math.inf, **kwargs):
-        """Lets Dask choose how many workers there are: see distributed.Adaptive."""
+    def adapt(
+        self, *args, minimum: int = 0, maximum: float = math.inf, minimum_jobs: int | None = None,
+        maximum_jobs: int | None = None, **kwargs,
+    ):
+        """Lets Dask choose how many workers there are: see distributed.Adaptive. Each worker is a job."""
+        minimum = minimum if minimum_jobs is None else minimum_jobs
+        maximum = maximum if maximum_jobs is None else maximum_jobs
         if maximum == math.inf:
             maximum = self._starts
         self._check_count(minimum)
