@@ -1,4 +1,5 @@
 import base64
+import hashlib
 import inspect
 import io
 import json
@@ -18,7 +19,7 @@ from unittest import mock
 from urllib.parse import unquote
 
 import htc
-from htc import payload, progress, verdict
+from htc import payload, progress, uploads, verdict
 from htc.cluster import OUTPUT, Cluster, Refused, connect
 from htc.types import GROUP, VERSION
 
@@ -35,6 +36,7 @@ class Fake(Cluster):
         self.job, self.config_map, self.version = None, None, 0
         self.status, self.procs, self.files_of = {"clusterId": 7, "attempt": 1}, {}, {}
         self.patches, self.asked, self.refuse = [], [], {}
+        self.uploaded, self.broken = {}, 0  # what was uploaded, and how many pieces break off
 
     def end(self, proc, files=None, **line):
         with self.lock:
@@ -63,6 +65,8 @@ class Fake(Cluster):
             if "dryRun" not in query:
                 self.config_map = body
             return b"{}"
+        if what.startswith(f"PATCH {OUTPUT}/namespaces/ns/uploads/"):
+            return self.take(what.rpartition("/")[2], query, body)
         if what == f"POST {JOBS}":
             self.job = dict(body, metadata={**body["metadata"], "uid": "u", "generation": 1})
         elif self.job is None:
@@ -85,6 +89,19 @@ class Fake(Cluster):
             return self.files_of[query["proc"]]["_condor_" + query["stream"]]
         metadata = {**self.job["metadata"], "resourceVersion": str(self.version)}
         return json.dumps(dict(self.job, metadata=metadata, status=self.status)).encode()
+
+
+    def take(self, name, query, body):
+        """Takes a piece of an upload, or of what breaks off its first half."""
+        text = self.uploaded.get(name, b"")
+        if "offset" in query:
+            assert query["offset"] == len(text)
+            self.broken -= 1
+            self.uploaded[name] = text = text + (body if self.broken < 0 else body[: len(body) // 2])
+            if self.broken >= 0:
+                raise Refused(0, "the connection broke")
+        whole = name == f"sha256:{hashlib.sha256(text).hexdigest()}"
+        return json.dumps({"offset": len(text), "whole": whole}).encode()
 
 
 def tar(files):
@@ -214,9 +231,33 @@ class Submit(Case):
                 path.write_text("")
             with self.assertRaisesRegex(htc.Error, "cuts.txt is another file's name beside the script"):
                 htc.submit("true", image="centos", files=[one, two])
-        with self.assertRaisesRegex(htc.Error, "and 1 MiB can be sent with an HTCJob"):
-            htc.submit(len, items=[secret(i) for i in range(40)], image="python")
+        with self.assertRaisesRegex(htc.Error, "the items have .* and 1 MiB can be sent with an HTCJob"):
+            htc.submit("true", items=[{"N": "x" * 600_000}] * 2, image="centos")
         self.assertIsNone(self.cluster.job)
+
+    def test_what_is_too_large_for_a_config_map_is_uploaded(self):
+        with tempfile.TemporaryDirectory() as directory, mock.patch("htc.uploads._PIECE", 1 << 20):
+            small, large = Path(directory, "cuts.txt"), Path(directory, "events.bin")
+            small.write_bytes(b"pt > 20")
+            large.write_bytes(secret(0) * 100)
+            self.cluster.broken = 1
+            with mock.patch("htc.uploads._PAUSES", (0,)):
+                htc.submit(len, items=[secret(i) for i in range(40)], image="python", files=[small, large])
+            inputs = {i["name"]: i for i in self.cluster.job["spec"]["inputs"]}
+            self.assertEqual(self.cluster.uploaded[inputs["events.bin"]["upload"]], large.read_bytes())
+            self.assertGreater(len(self.cluster.uploaded[inputs[payload.FUNCTION]["upload"]]), 1 << 20)
+            self.assertIn("configMapKeyRef", inputs["cuts.txt"])
+            self.assertEqual(self.cluster.config_map["binaryData"].keys() & {"events.bin", payload.FUNCTION}, set())
+            path = self.cluster.uploads(inputs["events.bin"]["upload"])
+            self.cluster.refuse = {f"PATCH {path}": Refused(503, "full")}
+            with mock.patch("htc.uploads._PAUSES", (0,)):
+                with self.assertRaisesRegex(htc.Error, "3000000 bytes cannot be uploaded for the jobs: full"):
+                    htc.submit("true", image="centos", files=[large])
+
+    def test_as_few_files_are_uploaded_as_make_room_for_the_others(self):
+        sizes = {"a": 1, "b": 7, "c": 5}
+        for most, names in {13: [], 12: ["b"], 6: ["b"], 5: ["b", "c"], 0: ["b", "c", "a"]}.items():
+            self.assertEqual(uploads.too_large(sizes, most), names)
 
     def test_an_htcjob_whose_config_map_cannot_be_made_is_deleted(self):
         create = self.cluster.answer

@@ -81,6 +81,9 @@ class Cluster:
     def secrets(self) -> str:
         return f"/api/v1/namespaces/{quote(self.namespace)}/secrets"
 
+    def uploads(self, name: str) -> str:
+        return f"{OUTPUT}/namespaces/{quote(self.namespace)}/uploads/{quote(name, safe=':')}"
+
     def own_address(self) -> str:
         """Returns the address of this machine from which it reaches the Kubernetes API."""
         server = urlsplit(self.client.configuration.host)
@@ -89,7 +92,7 @@ class Cluster:
             s.connect(to)  # sends nothing
             return s.getsockname()[0]
 
-    def open(self, method: str, path: str, query: dict | None = None, body: dict | None = None):
+    def open(self, method: str, path: str, query: dict | None = None, body: dict | bytes | None = None):
         """Returns an answer that is still to be read, and to be closed."""
         try:
             return self._open(method, path, query, body)
@@ -102,11 +105,13 @@ class Cluster:
                 raise e from None
         return self._open(method, path, query, body)
 
-    def _open(self, method: str, path: str, query: dict | None, body: dict | None):
+    def _open(self, method: str, path: str, query: dict | None, body: dict | bytes | None):
         from kubernetes.client.rest import ApiException
 
         headers = {"Accept": "*/*"}
-        if body is not None:
+        if isinstance(body, bytes):
+            headers["Content-Type"] = "application/octet-stream"
+        elif body is not None:
             headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
         try:
             return self.client.call_api(
@@ -119,7 +124,7 @@ class Cluster:
         except (HTTPError, OSError) as e:
             raise Refused(0, f"the Kubernetes API cannot be reached: {e}") from e
 
-    def read(self, method: str, path: str, query: dict | None = None, body: dict | None = None) -> bytes:
+    def read(self, method: str, path: str, query: dict | None = None, body: dict | bytes | None = None) -> bytes:
         """Returns a whole answer."""
         with closing(self.open(method, path, query, body)) as answer:
             return _Content(answer).read()

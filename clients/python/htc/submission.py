@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import payload
+from . import payload, uploads
 from .cluster import OUTPUT, Cluster, Refused, connect
 from .errors import Error
 from .futures import Futures
@@ -64,11 +64,11 @@ def submit(
     if table == []:
         raise Error("items is empty: there would be no job")
     count = 1 if table is None else len(table)
-    bundle: dict[str, bytes] = {}
+    bundle: dict[str, bytes | Path] = {}  # of large files the paths
     for f in [Path(f) for f in files]:
         if f.name in (*bundle, _TABLE) or callable(what) and f.name in (payload.FUNCTION, payload.PICKLER):
             raise Error(f"files has {f}, but {f.name} is another file's name beside the script: give it another one")
-        bundle[f.name] = f.read_bytes()
+        bundle[f.name] = f if f.stat().st_size > _MOST_FILES else f.read_bytes()
     spec: dict[str, Any] = dict(fields)
     if callable(what):
         bundle.update(payload.pack(what, table))
@@ -83,8 +83,7 @@ def submit(
     name = name or f"{_word(what)}-{secrets.token_hex(4)}"
     check_name(name, 253)
     config_map = f"{name[:220]}-inputs-{secrets.token_hex(5)}"
-    ours = [{"name": f, "configMapKeyRef": {"name": config_map, "key": f}} for f in bundle]
-    spec["inputs"] = [*spec.get("inputs", []), *ours]
+    rows: dict[str, bytes] = {}
     if table and not callable(what):
         table = [_variables(i, item) for i, item in enumerate(table)]
         text = json.dumps(table)
@@ -92,8 +91,17 @@ def submit(
             spec["items"] = table
         else:
             spec["itemsFrom"] = {"configMapKeyRef": {"name": config_map, "key": _TABLE}}
-            bundle[_TABLE] = text.encode()
+            rows = {_TABLE: text.encode()}
+            if len(rows[_TABLE]) > _MOST_FILES:
+                raise Error(
+                    f"the items have {len(rows[_TABLE])} bytes, and 1 MiB can be sent with an HTCJob: send names "
+                    "instead of data, and let jobs fetch what is large (files=[...], inputs=[...])"
+                )
     cluster = connect(namespace)
+    _check_output(cluster)
+    ours = _inputs(cluster, bundle, config_map, _MOST_FILES - sum(len(text) for text in rows.values()))
+    spec["inputs"] = [*spec.get("inputs", []), *ours]
+    bundle.update(rows)
     job = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": name}, "spec": spec}
     return _futures(cluster, _create(cluster, job, config_map, bundle, own), count)
 
@@ -132,11 +140,15 @@ def _futures(cluster: Cluster, job: dict, count: int) -> Futures:
     return Futures(cluster, job, count, "_condor_stdout", lambda text: text.decode("utf-8", "replace"))
 
 
-def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, bytes], own: bool) -> dict:
-    """Creates the HTCJob and then its ConfigMap, which belongs to it from the beginning: nothing is left behind.
+def _inputs(cluster: Cluster, bundle: dict[str, bytes | Path], config_map: str, most: int) -> list[dict]:
+    """Returns the inputs that bring the files. It uploads, and drops from the bundle, what is too large for it."""
+    sizes = {name: f.stat().st_size if isinstance(f, Path) else len(f) for name, f in bundle.items()}
+    large = {name: uploads.upload(cluster, bundle.pop(name)) for name in uploads.too_large(sizes, most)}
+    small = [{"name": f, "configMapKeyRef": {"name": config_map, "key": f}} for f in bundle]
+    return [*small, *({"name": f, "upload": u} for f, u in large.items())]
 
-    own: the HTCJob has a name that nobody else has chosen.
-    """
+
+def _check_output(cluster: Cluster) -> None:
     try:
         cluster.read("GET", OUTPUT)
     except Refused as e:
@@ -147,15 +159,17 @@ def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, byte
             ) from None
         if not e.passing:
             raise
+
+
+def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, bytes], own: bool) -> dict:
+    """Creates the HTCJob and then its ConfigMap, which belongs to it from the beginning: nothing is left behind.
+
+    own: the HTCJob has a name that nobody else has chosen.
+    """
     metadata: dict[str, Any] = {"name": config_map}
     packed = {f: base64.b64encode(data).decode() for f, data in bundle.items()}
     content = {"metadata": metadata, "immutable": True, "binaryData": packed}
     if bundle:
-        if (size := sum(len(data) for data in bundle.values())) > _MOST_FILES:
-            raise Error(
-                f"the function, the items and the files have {size} bytes, packed, and 1 MiB can be sent with an "
-                "HTCJob: send names instead of data, and let jobs fetch what is large (inputs=[...], docs/data.md)"
-            )
         try:
             cluster.read("POST", cluster.config_maps(), {"dryRun": "All"}, content)
         except Refused as e:
