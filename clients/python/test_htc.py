@@ -204,6 +204,12 @@ class Submit(Case):
             with self.assertRaisesRegex(htc.Error, r"items\[1\] cannot be sent to a job"):
                 htc.submit(len, items=["a", threading.Lock()], image="python")
 
+    def test_jobs_cannot_be_sent_to_jobs(self):
+        jobs = self.script(1)
+        for items, words in ([jobs[0]], r"job 0 of script-.* pass its result\(\)"), ([jobs], r"pass their results\(\)"):
+            with self.assertRaisesRegex(htc.Error, r"items\[0\] cannot be sent to a job, .*" + words):
+                htc.submit(repr, items=items, image="python")
+
     def test_items_of_a_script_are_variables_and_many_of_them_a_table(self):
         self.script(2)
         self.assertEqual(self.cluster.job["spec"]["items"], [{"N": "0"}, {"N": "1"}])

@@ -36,6 +36,9 @@ class Future(concurrent.futures.Future):
     def __repr__(self) -> str:
         return f"<job {self.proc} of {self._of.name}: {'cancelled' if self.cancelled() else self.state}>"
 
+    def __reduce__(self):
+        raise TypeError(f"job {self.proc} of {self._of.name} is followed here alone: pass its result()")
+
     def running(self) -> bool:
         return self.state == "running" and not self.done()
 
@@ -94,6 +97,9 @@ class Futures(Sequence):
 
     def __repr__(self) -> str:
         return self.summary()
+
+    def __reduce__(self):
+        raise TypeError(f"the jobs of {self.name} are followed here alone: pass their results()")
 
     def results(self, timeout: float | None = None) -> list:
         """Waits for all jobs and returns their results.
