@@ -130,7 +130,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	works := make([]*work, len(flow.Steps))
 	refused := false
 	for i, s := range flow.Steps {
-		p := puller{flow: flow, steppers: steppers, works: works, step: i}
+		p := puller{flow: flow, steppers: steppers, works: works, step: i, moves: map[v1alpha1.Pull]string{}}
 		stepper, err := b.step(slices.Concat(s.Nodes...), &p)
 		if errors.Is(err, errRefused) {
 			refused = true
@@ -155,6 +155,13 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		if works[i].crowded {
 			return nil, fmt.Errorf("step %s: its nodes have more than %d input files together; an archive that all "+
 				"of them have would do", s.Name, maxStepInputs)
+		}
+		switch err := p.meet(works[i].Job.Inputs); {
+		case err == nil:
+		case flow.Single():
+			stepper.a.lose(err.Error(), "another name for one of them, where it is made", "transfer_input_files")
+		default:
+			return nil, fmt.Errorf("step %s: %w", s.Name, err)
 		}
 		if file, is := p.rewrites(i); is {
 			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)

@@ -85,10 +85,17 @@ type printedFile struct {
 
 // prints is what is known of what the jobs of a step print, which is not looked for in all of them again and again.
 type prints struct {
-	at      [2]map[string]int // how many jobs print to a place
-	first   [2]map[string]int // the first of them
-	left    map[string]bool   // the places of the outputs
-	pattern [2]string         // the names, as one for all
+	at      [2]map[string]int   // how many jobs print to a place
+	first   [2]map[string]int   // the first of them
+	left    map[string]leftFile // the outputs by their places
+	pattern [2]string           // the names, as one for all
+}
+
+// leftFile is an output of a job: the first one of so many that leave something at its place.
+type leftFile struct {
+	job, jobs int
+	file      string
+	below     string // the path of what is meant in it
 }
 
 func (p *puller) prints(k int) *prints {
@@ -96,7 +103,7 @@ func (p *puller) prints(k int) *prints {
 	if s.prints != nil {
 		return s.prints
 	}
-	all := &prints{left: map[string]bool{}}
+	all := &prints{left: map[string]leftFile{}}
 	for stream := range all.at {
 		of := standardStream(stream)
 		all.at[of], all.first[of] = map[string]int{}, map[string]int{}
@@ -112,9 +119,14 @@ func (p *puller) prints(k int) *prints {
 			}
 		}
 	}
-	for _, job := range s.a.g.parts {
+	for i, job := range s.a.g.parts {
 		for _, file := range job.outputs {
-			all.left[p.lands(k, file)] = true
+			o, is := all.left[job.at(file)]
+			if !is {
+				o = leftFile{job: i, file: file}
+			}
+			o.jobs++
+			all.left[job.at(file)] = o
 		}
 	}
 	s.prints = all
@@ -126,17 +138,18 @@ func (p *puller) prints(k int) *prints {
 func (p *puller) printed(at string, number int) (printedFile, bool) {
 	for _, k := range p.before() {
 		of, all := p.steppers[k].a.g.parts, p.prints(k)
+		left := all.left[at].jobs > 0
 		for s := standardOutput; s <= standardError; s++ {
 			jobs := all.at[s][at]
 			switch i := all.first[s][at]; {
 			case at == "" || jobs == 0:
 			case p.flow.Sequences == 1 || jobs == len(of):
-				return printedFile{k, i, s, at, all.left[at]}, true
+				return printedFile{k, i, s, at, left}, true
 			case number < len(of) && of[number].lands.at(s) == at:
-				return printedFile{k, number, s, at, all.left[at]}, true
+				return printedFile{k, number, s, at, left}, true
 			}
 		}
-		if all.left[at] {
+		if left {
 			break
 		}
 	}
@@ -176,7 +189,7 @@ func (p *puller) unfit(f printedFile) (why, instead string) {
 }
 
 // copy has a step leave what it prints, pulls that, and returns the line of the script that gives it its name.
-func (p *puller) copy(f printedFile) string {
+func (p *puller) copy(f printedFile, name string) string {
 	if s := p.steppers[f.step]; !s.copies[f.stream] {
 		s.copies[f.stream] = true
 		s.late(f.stream, "; a step pulls it, so that it is there when the program has ended")
@@ -189,12 +202,7 @@ func (p *puller) copy(f printedFile) string {
 		p.works[f.step].Pull = pulls
 	}
 	pattern := p.prints(f.step).pattern[f.stream]
-	if move, is := p.from(f.step, pattern, pattern); is {
-		return move
-	}
-	name := path.Base(f.at)
-	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[f.step].Name), Path: pattern}
-	return p.fromJob(pull, f.job, name, name)
+	return p.from(f.step, pattern, f.job, path.Base(f.at), name)
 }
 
 // beside is the other stream of the same job. What runs after a node looks at both of them.

@@ -21,6 +21,8 @@ type puller struct {
 	works    []*work
 	step     int
 	pulls    []v1alpha1.Pull
+	moves    map[v1alpha1.Pull]string // of the first of each job
+	apart    bool                     // sequences put a file to different places
 }
 
 // pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or
@@ -28,66 +30,105 @@ type puller struct {
 // script that puts it to its place, if it has another there.
 func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
 	if f, is := p.printed(at, job); is {
-		return p.copy(f), true
+		return p.copy(f, name), true
 	}
 	for _, k := range p.before() {
-		for _, o := range p.works[k].Job.Outputs {
-			if p.lands(k, o.Path) == at && !strings.Contains(o.Path, "*") {
-				return p.from(k, o.Path, name)
-			}
-		}
-		if move, is := p.pattern(k, at, name, job); is {
-			return move, true
+		if o, is := p.leaves(k, at, job); is {
+			return p.left(k, o, name)
 		}
 	}
 	needs := p.flow.Steps[p.step].Needs
-	if here || markRE.MatchString(at) || len(needs) != 1 || p.works[needs[0]] == nil ||
-		len(p.works[needs[0]].Job.Outputs) > 0 || p.lands(needs[0], name) != at {
+	if here || markRE.MatchString(at) || len(needs) != 1 || p.works[needs[0]] == nil {
 		return "", false
 	}
-	return p.from(needs[0], name, name)
+	file, is := p.steppers[needs[0]].a.g.parts[0].unnamed(at)
+	if !is || p.works[needs[0]].jobs > p.flow.Sequences {
+		return "", false
+	}
+	return p.from(needs[0], file, job, file, name), true
 }
 
-// pattern pulls a file that each job of a step calls otherwise, so that the step has a pattern for it: of the same
-// sequence, or of any job of a step that has no sequences.
-func (p *puller) pattern(k int, at, name string, job int) (string, bool) {
-	of := p.steppers[k].a.g.parts
-	if p.flow.Parents != nil || p.flow.Sequences > 1 && len(of) != p.flow.Sequences {
-		return "", false
-	}
-	for i, parts := range of {
-		for _, file := range parts.outputs {
-			if p.lands(k, file) != at || p.flow.Sequences > 1 && i != job {
-				continue
+// leaves finds the output of a step that has this place in the directory of the DAG, or the one that is a directory with
+// it: of the same sequence, or of any job of a step that has no sequences.
+func (p *puller) leaves(k int, at string, job int) (leftFile, bool) {
+	of, all := p.steppers[k].a.g.parts, p.prints(k)
+	for below := ""; at != "." && at != "/"; below, at = path.Join(path.Base(at), below), path.Dir(at) {
+		o, is := all.left[at]
+		if p.flow.Sequences > 1 {
+			if job >= len(of) || p.works[k].jobs > p.flow.Sequences {
+				return leftFile{}, false
 			}
-			pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name)}
-			for _, o := range p.works[k].Job.Outputs {
-				if matched(o.Path, file) {
-					pull.Path = o.Path
-				}
-			}
-			if pull.Path == "" {
-				return "", false
-			}
-			return p.fromJob(pull, i, file, name), true
+			o = leftFile{job: job, jobs: 1}
+			o.file, is = of[job].called(at)
+		}
+		if is {
+			o.below = below
+			return o, true
 		}
 	}
-	return "", false
+	return leftFile{}, false
 }
 
-// fromJob pulls what is called so in the job of this number of a step, whose jobs call it each otherwise.
-func (p *puller) fromJob(pull v1alpha1.Pull, i int, file, name string) string {
-	if !slices.Contains(p.pulls, pull) {
+// left pulls an output.
+func (p *puller) left(k int, o leftFile, name string) (string, bool) {
+	outputs := p.works[k].Job.Outputs
+	i := slices.IndexFunc(outputs, func(of v1alpha1.StepOutput) bool { return matched(of.Path, o.file) })
+	if o.jobs > 1 || i < 0 {
+		return "", false
+	}
+	return p.from(k, path.Join(outputs[i].Path, o.below), o.job, path.Join(o.file, o.below), name), true
+}
+
+// from pulls what has this path, or pattern, in the jobs of a step, and is this file in the one of this number. The result
+// is a line of the script that puts it to its place: in . what is in it.
+func (p *puller) from(k int, at string, job int, file, name string) string {
+	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name), Path: at}
+	if p.flow.Sequences == 1 && p.works[k].jobs > 1 {
+		var only v1alpha1.HTCWorkflowSpec
+		file = fmt.Sprintf("%s/%d/%s", only.SequenceName(0), job, file)
+	}
+	move := ""
+	switch dir := path.Dir(name); {
+	case name == ".":
+		move = fmt.Sprintf("mv %s/* .", quote(file))
+	case file == name:
+	case dir != ".":
+		move = fmt.Sprintf("mkdir -p %s\nmv %s %s", quote(dir), quote(file), quote(name))
+	default:
+		move = fmt.Sprintf("mv %s %s", quote(file), quote(name))
+	}
+	before, pulled := p.moves[pull]
+	p.apart = p.apart || pulled && p.flow.Sequences > 1 && move != before
+	if !pulled {
 		p.pulls = append(p.pulls, pull)
 	}
-	if p.flow.Sequences == 1 {
-		var only v1alpha1.HTCWorkflowSpec
-		file = fmt.Sprintf("%s/%d/%s", only.SequenceName(0), i, file)
+	p.moves[pull] = move
+	return move
+}
+
+// meet finds two files that would lie at the same place before one of them has got its own, and a file that only some
+// sequences call so.
+func (p *puller) meet(inputs []v1alpha1.Input) error {
+	if p.apart {
+		return fmt.Errorf("its sequences give what they pull different names")
 	}
-	if file == name {
-		return ""
+	type place struct {
+		path   string
+		nested bool
 	}
-	return fmt.Sprintf("mv %s %s", quote(file), quote(name))
+	lies := map[place]bool{}
+	for _, in := range inputs {
+		lies[place{path: in.Name}] = true
+	}
+	for _, pull := range p.pulls {
+		k := slices.IndexFunc(p.flow.Steps, func(s dagsteps.Step) bool { return s.Name == string(pull.From) })
+		at := place{pull.Path, p.flow.Sequences == 1 && p.works[k].jobs > 1}
+		if lies[at] {
+			return fmt.Errorf("what it pulls from %s meets another file called %s", pull.From, pull.Path)
+		}
+		lies[at] = true
+	}
+	return nil
 }
 
 // rewrites finds a file that a job of the step itself is to leave, pulls, and has only a pattern for: these match
@@ -115,29 +156,8 @@ func matched(pattern, name string) bool {
 	return err == nil && is
 }
 
-// lands is where HTCondor puts a file that a step leaves.
-func (p *puller) lands(k int, file string) string {
-	if !p.steppers[k].a.g.parts[0].keeps {
-		file = path.Base(file)
-	}
-	return path.Join(p.flow.Steps[k].Nodes[0][0].Dir, file)
-}
-
-func (p *puller) from(k int, file, name string) (string, bool) {
-	if p.works[k].jobs > p.flow.Sequences {
-		return "", false
-	}
-	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name), Path: file}
-	if !slices.Contains(p.pulls, pull) {
-		p.pulls = append(p.pulls, pull)
-		if file != name {
-			return fmt.Sprintf("mv %s %s", quote(file), quote(name)), true
-		}
-	}
-	return "", true
-}
-
-// before are the steps that have ended when this one begins, the nearest first.
+// before are the steps that have ended when this one begins, the last of them first: what they leave replaces what
+// the others have left.
 func (p *puller) before() []int {
 	seen := map[int]bool{}
 	next := slices.Clone(p.flow.Steps[p.step].Needs)
@@ -152,5 +172,7 @@ func (p *puller) before() []int {
 		all = append(all, k)
 		next = append(next, p.flow.Steps[k].Needs...)
 	}
+	slices.Sort(all)
+	slices.Reverse(all)
 	return all
 }

@@ -104,16 +104,20 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 	}
 	b.tries(n, s)
 	if p != nil {
+		sequence := func() int { return s.number * p.flow.Sequences / len(nodes) }
 		s.unprinted = func(at string) (why, instead string) {
-			if f, is := p.printed(path.Clean(s.below(at)), s.number); is {
+			if f, is := p.printed(path.Clean(s.below(at)), sequence()); is {
 				return p.unfit(f)
 			}
 			return "", ""
 		}
-		s.pull = func(at string, here bool) bool {
-			move, can := p.pull(path.Clean(s.below(at)), path.Base(at), here, s.number)
+		s.pull = func(at, target string, here bool) bool {
+			move, can := p.pull(path.Clean(s.below(at)), target, here, sequence())
 			if move != "" && !slices.Contains(s.moves, move) {
-				s.moves, s.moved = append(s.moves, move), append(s.moved, quote(path.Base(at)))
+				s.moves = append(s.moves, move)
+				if path.Dir(target) == "." {
+					s.moved = append(s.moved, quote(target))
+				}
 			}
 			return can
 		}

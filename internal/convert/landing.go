@@ -94,6 +94,37 @@ func (l lands) remapped(file string) string {
 	return ""
 }
 
+// at is where HTCondor puts an output of the job, from the directory of the DAG.
+func (p parts) at(file string) string {
+	to := p.lands.remapped(file)
+	if to == "" {
+		if to = file; !p.keeps {
+			to = path.Base(file)
+		}
+	}
+	return path.Clean(p.lands.in(to))
+}
+
+// called is the output that HTCondor puts there.
+func (p parts) called(at string) (string, bool) {
+	i := slices.IndexFunc(p.outputs, func(file string) bool { return p.at(file) == at })
+	if i < 0 {
+		return "", false
+	}
+	return p.outputs[i], true
+}
+
+// unnamed is what HTCondor would put there if the job, which names no outputs, left it.
+func (p parts) unnamed(at string) (string, bool) {
+	for _, r := range p.lands.remaps {
+		if !p.named && path.Clean(p.lands.in(r.to)) == at {
+			return r.from, true
+		}
+	}
+	file := path.Base(at)
+	return file, !p.named && p.at(file) == at
+}
+
 // landing says where get-output puts what the jobs bring back, if the file says anything of it.
 func (a *assembly) landing() {
 	said := slices.ContainsFunc(a.g.parts, func(p parts) bool {

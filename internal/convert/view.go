@@ -459,8 +459,14 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 			return nil
 		}
 	}
-	if c.pull != nil && c.pull(at, c.here(at)) {
-		return nil
+	contents := strings.HasSuffix(source, "/") && !relative
+	if to := target; c.pull != nil {
+		if contents {
+			to = "."
+		}
+		if c.pull(at, to, c.here(at)) {
+			return nil
+		}
 	}
 	if quiet {
 		return []wanted{{source: at, target: target}}
@@ -476,7 +482,7 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 	if !isDir {
 		return []wanted{{source: at, target: target}}
 	}
-	if strings.HasSuffix(source, "/") && !relative || target == "." || target == ".." {
+	if contents || target == "." || target == ".." {
 		target = ""
 	}
 	directory := wanted{path.Clean(at), target, true}

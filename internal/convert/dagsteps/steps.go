@@ -38,6 +38,11 @@ type Step struct {
 	Nodes [][]*dagfile.Node
 }
 
+// Single says whether each step is one node.
+func (f *Flow) Single() bool {
+	return f.Sequences == 1 && !slices.ContainsFunc(f.Steps, func(s Step) bool { return len(s.Nodes[0]) > 1 })
+}
+
 // graph is what runs: the nodes that are jobs, and for each the ones before and after it, ascending.
 type graph struct {
 	nodes             []*dagfile.Node

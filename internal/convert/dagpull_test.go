@@ -1,0 +1,94 @@
+package convert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+func TestWhatANodePutsElsewhereIsPulled(t *testing.T) {
+	for name, c := range map[string]struct{ before, after, path, move string }{
+		"under another name": {"transfer_output_files = x\ntransfer_output_remaps = \"x = data/a.txt\"",
+			"transfer_input_files = data/a.txt", "x", "mv x a.txt\n"},
+		"in initialdir": {"initialdir = data\ntransfer_executable = false\ntransfer_output_files = out/x",
+			"transfer_input_files = data/x", "out/x", "mv out/x x\n"},
+		"at an absolute path": {"transfer_output_files = x\ntransfer_output_remaps = \"x = /eos/x\"",
+			"transfer_input_files = /eos/x", "x", ""},
+		"without naming it": {"transfer_output_remaps = \"x = a.txt\"", "transfer_input_files = a.txt", "x", "mv x a.txt\n"},
+		"in a directory":    {"transfer_output_files = d", "transfer_input_files = d/x", "d/x", "mv d/x x\n"},
+		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "mv d/* .\n"},
+		"by its path":       {"transfer_output_files = x", "initialdir = .\ntransfer_input_files = ./x\npreserve_relative_paths = true", "x", ""},
+		"as before":         {"transfer_output_files = a.txt", "transfer_input_files = a.txt", "a.txt", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := printing(t, c.before, c.after)
+			require.Empty(t, lost(r))
+			b := r.Workflow.Spec.Steps[1]
+			require.Equal(t, []v1alpha1.Pull{{From: "a", Path: c.path}}, b.Pull)
+			require.True(t, strings.HasPrefix(b.Job.Script.Source, c.move+"chmod +x"), b.Job.Script.Source)
+			checked(t, r)
+		})
+	}
+}
+
+func TestWhatANodePutsElsewhereIsNotThatFile(t *testing.T) {
+	r := printing(t, "transfer_output_files = old\ntransfer_output_remaps = \"old = new\"", "transfer_input_files = old")
+	require.Empty(t, lost(r))
+	require.Empty(t, r.Workflow.Spec.Steps[1].Pull)
+	for _, nothing := range []string{"transfer_output_files = \"\"", "transfer_output_remaps = \"x = y\""} {
+		require.Contains(t, lost(printing(t, nothing, "transfer_input_files = x")), "there is no x")
+	}
+}
+
+func TestWhatNodesSideBySidePutElsewhereIsPulled(t *testing.T) {
+	files := "-- a.sub --\nexecutable = work.sh\ntransfer_output_files = x\ntransfer_output_remaps = \"x = $(JOB).txt\"\n" +
+		"queue\n-- b.sub --\nexecutable = work.sh\ntransfer_input_files = %\nqueue\n-- work.sh --\n"
+	r := converted(t, "-- flow.dag --\nJOB a1 a.sub\nJOB a2 a.sub\nJOB b b.sub\nPARENT a1 a2 CHILD b\n"+
+		strings.ReplaceAll(files, "%", "a1.txt, a2.txt"), Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 2)
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "x"}}, r.Workflow.Spec.Steps[1].Pull)
+	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "mv job_0/0/x a1.txt\nmv job_0/1/x a2.txt\n")
+	checked(t, r)
+
+	r = converted(t, "-- flow.dag --\nJOB a1 a.sub\nJOB a2 a.sub\nJOB b1 b.sub\nJOB b2 b.sub\nVARS b1 n=\"1\"\n"+
+		"VARS b2 n=\"2\"\nPARENT a1 CHILD b1\nPARENT a2 CHILD b2\n"+strings.ReplaceAll(files, "%", "a$(n).txt"),
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 4)
+	require.Contains(t, r.Workflow.Spec.Steps[2].Job.Script.Source, "mv x a1.txt\nchmod")
+	checked(t, r)
+}
+
+func TestOfSeveralNodesBeforeTheLastHasLeftTheFile(t *testing.T) {
+	files := "-- a.sub --\nexecutable = work.sh\ntransfer_output_files = x\nqueue\n-- b.sub --\n" +
+		"executable = work.sh\ntransfer_input_files = x\ntransfer_output_files = x\nqueue\n-- work.sh --\n"
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c b.sub\nPARENT a CHILD b c\nPARENT b CHILD c\n"+
+		files, Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Equal(t, []v1alpha1.Pull{{From: "b", Path: "x"}}, r.Workflow.Spec.Steps[2].Pull)
+	checked(t, r)
+}
+
+func TestFilesOfOneNameFromSeveralNodesAreSaid(t *testing.T) {
+	made := func(n string) string {
+		return "-- " + n + ".sub --\nexecutable = work.sh\ntransfer_output_files = x\n" +
+			"transfer_output_remaps = \"x = " + n + ".txt\"\nqueue\n"
+	}
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a b CHILD c\n"+made("a")+made("b")+
+		"-- c.sub --\nexecutable = work.sh\ntransfer_input_files = a.txt, b.txt\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	require.Contains(t, lost(r), "cannot: what it pulls from b meets another file called x; instead: another name")
+
+	// Of nodes side by side there is a pattern, which is the same of other nodes.
+	r = converted(t, "-- flow.dag --\nJOB one d.sub\nJOB six d.sub\nJOB ten e.sub\nJOB all e.sub\nJOB c c.sub\n"+
+		"PARENT one six ten all CHILD c\n-- d.sub --\nexecutable = work.sh\ntransfer_output_files = $(JOB).x\nqueue\n"+
+		"-- e.sub --\nexecutable = work.sh\ntransfer_output_files = $(JOB).x\nqueue\n-- c.sub --\nexecutable = work.sh\n"+
+		"transfer_input_files = one.x, six.x, ten.x, all.x\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 5)
+	checked(t, r)
+}
