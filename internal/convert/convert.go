@@ -65,9 +65,9 @@ type converter struct {
 
 	number int // of the job that is looked at, among all
 
-	// pull says whether an input comes from another step, and where the job wants it: of a directory in ., if what is in
-	// it is wanted; nil: there are none.
-	pull func(at, target string, here bool) bool
+	// pull says whether an input comes from another step, and what to see to; target is where the job wants it, . for
+	// what is in a directory. nil: there are no other steps.
+	pull func(at, target string, here bool) (pulled bool, ask Line)
 	// unprinted says why an input that a step before prints cannot be pulled, and what to write instead; empty: it can,
 	// or it is another file.
 	unprinted func(at string) (why, instead string)

@@ -26,26 +26,87 @@ type puller struct {
 }
 
 // pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or
-// prints, or one that is not here and can only come from the one step that is needed. The result is a line of the
-// script that puts it to its place, if it has another there.
-func (p *puller) pull(at, name string, here bool, job int) (string, bool) {
+// prints, or one that is not here and that a step before leaves without naming it. The result is a line of the script
+// that puts it to its place, if it has another there, and what to see to.
+func (p *puller) pull(at, name string, here bool, job int) (move string, pulled bool, ask Line) {
 	if f, is := p.printed(at, job); is {
-		return p.copy(f, name), true
+		return p.copy(f, name), true, Line{}
 	}
-	for _, k := range p.before() {
+	before := p.before()
+	for _, k := range before {
 		if o, is := p.leaves(k, at, job); is {
-			return p.left(k, o, name)
+			move, pulled = p.left(k, o, name)
+			return move, pulled, Line{}
 		}
 	}
+	if markRE.MatchString(at) {
+		return "", false, Line{}
+	}
+	for _, k := range before {
+		pattern, i, file := p.written(k, at, job)
+		switch {
+		case file == "":
+		case here:
+			words := at + " is taken from here, though step " + p.flow.Steps[k].Name + " may leave another one"
+			return "", false, Line{Verdict: Asks, Words: words,
+				Instead: "transfer_output_files with its name in that node, if it does"}
+		default:
+			return p.from(k, pattern, i, file, name), true, Line{}
+		}
+	}
+	return p.unnamed(at, name, here, job)
+}
+
+// written finds the job of a step that names no outputs, and has one with this place among the words of its program:
+// the pattern that this is for all of its jobs, its number, and what it calls it.
+func (p *puller) written(k int, at string, job int) (pattern string, i int, file string) {
+	of := p.steppers[k].a.g.parts
+	for i = range of {
+		if p.flow.Sequences > 1 && (i != job || len(of) > p.flow.Sequences) {
+			continue
+		}
+		file, is := of[i].unnamed(at)
+		word := slices.IndexFunc(of[i].words, func(word string) bool { return isFile(word, file) })
+		if !is || word < 0 || slices.Contains(of[i].takes, file) {
+			continue
+		}
+		pattern = file
+		for _, other := range of {
+			if len(other.words) <= word || other.named {
+				return "", 0, ""
+			}
+			if !isFile(other.words[word], pattern) {
+				pattern = common(pattern, fileOf(other.words[word]))
+			}
+		}
+		return pattern, i, file
+	}
+	return "", 0, ""
+}
+
+// fileOf is the file that a word of a program names: --out=FILE.
+func fileOf(word string) string { return path.Clean(word[strings.LastIndex(word, "=")+1:]) }
+
+func isFile(word, file string) bool { return fileOf(word) == file }
+
+// unnamed pulls what can only come from the one step that is needed, and asks if others before it name no outputs, too.
+func (p *puller) unnamed(at, name string, here bool, job int) (move string, pulled bool, ask Line) {
 	needs := p.flow.Steps[p.step].Needs
-	if here || markRE.MatchString(at) || len(needs) != 1 || p.works[needs[0]] == nil {
-		return "", false
+	if here || len(needs) != 1 || p.works[needs[0]] == nil || p.works[needs[0]].jobs > p.flow.Sequences {
+		return "", false, Line{}
 	}
-	file, is := p.steppers[needs[0]].a.g.parts[0].unnamed(at)
-	if !is || p.works[needs[0]].jobs > p.flow.Sequences {
-		return "", false
+	k := needs[0]
+	file, is := p.steppers[k].a.g.parts[0].unnamed(at)
+	if !is {
+		return "", false, Line{}
 	}
-	return p.from(needs[0], file, job, file, name), true
+	for _, other := range p.before() {
+		if _, is := p.steppers[other].a.g.parts[0].unnamed(at); is && other != k {
+			ask = Line{Verdict: Asks, Words: "which node leaves " + at + " is not said: it is pulled from step " +
+				p.flow.Steps[k].Name, Instead: "transfer_output_files with its name in the node that leaves it"}
+		}
+	}
+	return p.from(k, file, job, file, name), true, ask
 }
 
 // leaves finds the output of a step that has this place in the directory of the DAG, or the one that is a directory with

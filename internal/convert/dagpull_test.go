@@ -92,3 +92,30 @@ func TestFilesOfOneNameFromSeveralNodesAreSaid(t *testing.T) {
 	require.Len(t, r.Workflow.Spec.Steps, 5)
 	checked(t, r)
 }
+
+func TestWhatNodesLeaveWithoutNamingItIsPulledByTheWordsOfTheirPrograms(t *testing.T) {
+	files := "-- flow.dag --\nJOB a a.sub\nJOB b1 b.sub\nJOB b2 b.sub\nVARS b1 n=\"1\"\nVARS b2 n=\"2\"\nJOB c c.sub\n" +
+		"PARENT a CHILD b1 b2\nPARENT b1 b2 CHILD c\n-- a.sub --\nexecutable = work.sh\narguments = --out=a.txt\nqueue\n" +
+		"-- b.sub --\nexecutable = work.sh\narguments = a.txt ./out$(n).txt\ntransfer_input_files = a.txt\nqueue\n" +
+		"-- c.sub --\nexecutable = work.sh\ntransfer_input_files = a.txt, out1.txt, out2.txt\nqueue\n-- work.sh --\n"
+	r := converted(t, files, Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	c := r.Workflow.Spec.Steps[2]
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a.txt"}, {From: "b", Path: "out*.txt"}}, c.Pull)
+	require.Contains(t, c.Job.Script.Source, "mv job_0/0/out1.txt out1.txt\nmv job_0/1/out2.txt out2.txt\n")
+	checked(t, r)
+
+	r = converted(t, files+"-- out1.txt --\n", Options{Image: "centos"})
+	require.Contains(t, lost(r), "out1.txt is taken from here, though step b may leave another one; to do: ")
+}
+
+func TestWhichNodeLeavesAFileIsAskedIfThatIsOpen(t *testing.T) {
+	chain := func(a string) Result {
+		return converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a CHILD b\nPARENT b CHILD c\n"+
+			"-- a.sub --\nexecutable = work.sh\n"+a+"queue\n-- b.sub --\nexecutable = work.sh\nqueue\n-- c.sub --\n"+
+			"executable = work.sh\ntransfer_input_files = x\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	}
+	require.Contains(t, lost(chain("")), "which node leaves x is not said: it is pulled from step b; to do: ")
+	require.Empty(t, lost(chain("transfer_output_files = y\n")))
+	require.Empty(t, lost(chain("arguments = x\n")))
+}

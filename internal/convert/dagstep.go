@@ -111,15 +111,15 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 			}
 			return "", ""
 		}
-		s.pull = func(at, target string, here bool) bool {
-			move, can := p.pull(path.Clean(s.below(at)), target, here, sequence())
+		s.pull = func(at, target string, here bool) (bool, Line) {
+			move, can, ask := p.pull(path.Clean(s.below(at)), target, here, sequence())
 			if move != "" && !slices.Contains(s.moves, move) {
 				s.moves = append(s.moves, move)
 				if path.Dir(target) == "." {
 					s.moved = append(s.moved, quote(target))
 				}
 			}
-			return can
+			return can, ask
 		}
 	}
 	if len(nodes) > 1 {

@@ -31,6 +31,7 @@ type parts struct {
 	stdin   string
 	env     []submitfile.Variable
 	inputs  []wanted
+	takes   []string // the names of all inputs, those that are pulled, too
 	outputs []string
 	named   bool // outputs are named
 	lands   lands
@@ -228,6 +229,7 @@ func (v *view) parts() parts {
 	p.lands = lands
 	if value, by := v.value("input"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
+		p.takes = append(p.takes, p.stdin)
 		v.say(by, Taken, "", "", "spec.inputs")
 		p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, value, false)...)
 	}
@@ -238,6 +240,7 @@ func (v *view) parts() parts {
 		if value, by := v.value(command); by != nil {
 			v.say(by, Taken, "", "", "spec.inputs")
 			for _, source := range commas(value) {
+				p.takes = append(p.takes, path.Base(source))
 				p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, source, relative)...)
 			}
 		}
@@ -464,7 +467,11 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		if contents {
 			to = "."
 		}
-		if c.pull(at, to, c.here(at)) {
+		pulled, ask := c.pull(at, to, c.here(at))
+		if ask.Words != "" && !quiet {
+			c.say(by, ask)
+		}
+		if pulled {
 			return nil
 		}
 	}
@@ -476,7 +483,11 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		if errors.Is(err, fs.ErrNotExist) {
 			err = errors.New("there is no " + at)
 		}
-		c.say(by, Line{Verdict: Cannot, Words: err.Error(), Instead: missingInstead})
+		instead := missingInstead
+		if c.pull != nil {
+			instead += "; or its name in transfer_output_files of the node that leaves it"
+		}
+		c.say(by, Line{Verdict: Cannot, Words: err.Error(), Instead: instead})
 		return nil
 	}
 	if !isDir {
