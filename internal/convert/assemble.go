@@ -148,7 +148,8 @@ func onFirst(place v1alpha1.LandingPlace) v1alpha1.LandingPlace {
 // unless the program has changed them. What it has printed becomes a file then, if that is pulled.
 func (a *assembly) runs(program string) []string {
 	tidies := len(a.moved) > 0 && !a.g.parts[0].named
-	if !tidies && a.copies == (streams{}) {
+	renamed := a.renamed()
+	if !tidies && a.copies == (streams{}) && len(renamed) == 0 {
 		return []string{"exec " + program}
 	}
 	lines := []string{program, "code=$?"}
@@ -160,7 +161,7 @@ func (a *assembly) runs(program string) []string {
 			"done",
 		}
 	}
-	return append(append(lines, a.copied()...), "exit $code")
+	return slices.Concat(lines, renamed, a.copied(), []string{"exit $code"})
 }
 
 // asks says of the line of a command that somebody has to do something.

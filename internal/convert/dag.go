@@ -139,12 +139,6 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		if err != nil {
 			return nil, fmt.Errorf("step %s: %w", s.Name, err)
 		}
-		if flow.Sequences > 1 && len(s.Nodes[0]) > 1 && len(differing(slices.Concat(s.Nodes...)).names) > 0 {
-			if stepper.work(nil).each.names != nil {
-				return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own",
-					s.Name)
-			}
-		}
 		steppers[i], works[i] = stepper, stepper.work(nil)
 		if len(p.pulls) > maxPulls {
 			stepper.a.lose(fmt.Sprintf("a step pulls at most %d files of the steps before it", maxPulls),
@@ -163,7 +157,15 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		default:
 			return nil, fmt.Errorf("step %s: %w", s.Name, err)
 		}
-		if file, is := p.rewrites(i); is {
+	}
+	for i, s := range flow.Steps { // what steps after have made of them, too
+		if works[i] == nil {
+			continue
+		}
+		if flow.Sequences > 1 && len(s.Nodes[0]) > 1 && works[i].each.names != nil {
+			return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own", s.Name)
+		}
+		if file, is := steppers[i].rewrites(works[i]); is {
 			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)
 		}
 	}

@@ -183,6 +183,10 @@ func (p *puller) unfit(f printedFile) (why, instead string) {
 	case strings.Contains(pattern, "*") &&
 		(slices.ContainsFunc(w.Job.Inputs, func(in v1alpha1.Input) bool { return same(in.Name) }) ||
 			slices.ContainsFunc(w.Pull, func(pull v1alpha1.Pull) bool { return same(pull.Path) })):
+		if !p.flow.Single() { // each of them has but one name
+			p.err = fmt.Errorf("what the nodes of %s print is called as some of their inputs", p.flow.Steps[f.step].Name)
+			return "", ""
+		}
 		return "it has inputs of such names, too", "another name in " + f.stream.command() + " of that node"
 	}
 	return "", ""

@@ -22,7 +22,7 @@ type puller struct {
 	step     int
 	pulls    []v1alpha1.Pull
 	moves    map[v1alpha1.Pull]string // of the first of each job
-	apart    bool                     // sequences put a file to different places
+	err      error                    // why its nodes are no step together
 }
 
 // pull says whether an input of the job of this number is pulled: one that a step before names among its outputs, or
@@ -106,11 +106,12 @@ func (p *puller) unnamed(at, name string, here bool, job int) (move string, pull
 				p.flow.Steps[k].Name, Instead: "transfer_output_files with its name in the node that leaves it"}
 		}
 	}
+	file = p.rename(k, 0, file)
 	return p.from(k, file, job, file, name), true, ask
 }
 
-// leaves finds the output of a step that has this place in the directory of the DAG, or the one that is a directory with
-// it: of the same sequence, or of any job of a step that has no sequences.
+// leaves finds the output of a step that has this place in the directory of the DAG, or the one that is a directory
+// with it: of the same sequence, or of any job of a step that has no sequences.
 func (p *puller) leaves(k int, at string, job int) (leftFile, bool) {
 	of, all := p.steppers[k].a.g.parts, p.prints(k)
 	for below := ""; at != "." && at != "/"; below, at = path.Join(path.Base(at), below), path.Dir(at) {
@@ -132,12 +133,26 @@ func (p *puller) leaves(k int, at string, job int) (leftFile, bool) {
 
 // left pulls an output.
 func (p *puller) left(k int, o leftFile, name string) (string, bool) {
+	if o.jobs == 1 {
+		o.file = p.rename(k, o.job, o.file)
+	}
 	outputs := p.works[k].Job.Outputs
 	i := slices.IndexFunc(outputs, func(of v1alpha1.StepOutput) bool { return matched(of.Path, o.file) })
 	if o.jobs > 1 || i < 0 {
 		return "", false
 	}
 	return p.from(k, path.Join(outputs[i].Path, o.below), o.job, path.Join(o.file, o.below), name), true
+}
+
+// rename has a step before give what it leaves the name that it has where it is put, and returns that.
+func (p *puller) rename(k, job int, file string) string {
+	to := p.steppers[k].rename(job, file)
+	if to != file {
+		pulls := p.works[k].Pull
+		p.works[k] = p.steppers[k].work(nil)
+		p.works[k].Pull = pulls
+	}
+	return to
 }
 
 // from pulls what has this path, or pattern, in the jobs of a step, and is this file in the one of this number. The result
@@ -159,7 +174,9 @@ func (p *puller) from(k int, at string, job int, file, name string) string {
 		move = fmt.Sprintf("mv %s %s", quote(file), quote(name))
 	}
 	before, pulled := p.moves[pull]
-	p.apart = p.apart || pulled && p.flow.Sequences > 1 && move != before
+	if pulled && p.flow.Sequences > 1 && move != before {
+		p.err = fmt.Errorf("its sequences give what they pull different names")
+	}
 	if !pulled {
 		p.pulls = append(p.pulls, pull)
 	}
@@ -167,11 +184,11 @@ func (p *puller) from(k int, at string, job int, file, name string) string {
 	return move
 }
 
-// meet finds two files that would lie at the same place before one of them has got its own, and a file that only some
-// sequences call so.
+// meet says why its nodes are no step together, or of which files two would lie at the same place, before one of them
+// has got its own.
 func (p *puller) meet(inputs []v1alpha1.Input) error {
-	if p.apart {
-		return fmt.Errorf("its sequences give what they pull different names")
+	if p.err != nil {
+		return p.err
 	}
 	type place struct {
 		path   string
@@ -194,14 +211,14 @@ func (p *puller) meet(inputs []v1alpha1.Input) error {
 
 // rewrites finds a file that a job of the step itself is to leave, pulls, and has only a pattern for: these match
 // nothing that was there before.
-func (p *puller) rewrites(step int) (string, bool) {
-	for _, of := range p.steppers[step].a.g.parts {
+func (s *stepper) rewrites(w *work) (string, bool) {
+	for _, of := range s.a.g.parts {
 		for _, file := range of.outputs {
-			byPattern := slices.ContainsFunc(p.works[step].Job.Outputs, func(o v1alpha1.StepOutput) bool {
+			byPattern := slices.ContainsFunc(w.Job.Outputs, func(o v1alpha1.StepOutput) bool {
 				top, _, _ := strings.Cut(o.Path, "/")
 				return strings.Contains(top, "*") && matched(o.Path, file)
 			})
-			pulled := slices.ContainsFunc(p.pulls, func(pull v1alpha1.Pull) bool {
+			pulled := slices.ContainsFunc(w.Pull, func(pull v1alpha1.Pull) bool {
 				return matched(pull.Path, file)
 			})
 			if byPattern && pulled {

@@ -12,12 +12,12 @@ import (
 func TestWhatANodePutsElsewhereIsPulled(t *testing.T) {
 	for name, c := range map[string]struct{ before, after, path, move string }{
 		"under another name": {"transfer_output_files = x\ntransfer_output_remaps = \"x = data/a.txt\"",
-			"transfer_input_files = data/a.txt", "x", "mv x a.txt\n"},
+			"transfer_input_files = data/a.txt", "a.txt", ""},
 		"in initialdir": {"initialdir = data\ntransfer_executable = false\ntransfer_output_files = out/x",
 			"transfer_input_files = data/x", "out/x", "mv out/x x\n"},
 		"at an absolute path": {"transfer_output_files = x\ntransfer_output_remaps = \"x = /eos/x\"",
 			"transfer_input_files = /eos/x", "x", ""},
-		"without naming it": {"transfer_output_remaps = \"x = a.txt\"", "transfer_input_files = a.txt", "x", "mv x a.txt\n"},
+		"without naming it": {"transfer_output_remaps = \"x = a.txt\"", "transfer_input_files = a.txt", "a.txt", ""},
 		"in a directory":    {"transfer_output_files = d", "transfer_input_files = d/x", "d/x", "mv d/x x\n"},
 		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "mv d/* .\n"},
 		"by its path":       {"transfer_output_files = x", "initialdir = .\ntransfer_input_files = ./x\npreserve_relative_paths = true", "x", ""},
@@ -50,16 +50,37 @@ func TestWhatNodesSideBySidePutElsewhereIsPulled(t *testing.T) {
 		strings.ReplaceAll(files, "%", "a1.txt, a2.txt"), Options{Image: "centos"})
 	require.Empty(t, lost(r))
 	require.Len(t, r.Workflow.Spec.Steps, 2)
-	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "x"}}, r.Workflow.Spec.Steps[1].Pull)
-	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "mv job_0/0/x a1.txt\nmv job_0/1/x a2.txt\n")
+	a, b := r.Workflow.Spec.Steps[0].Job, r.Workflow.Spec.Steps[1]
+	require.Contains(t, a.Script.Source, "work.sh\ncode=$?\n[ ! -e x ] || mv x \"${JOB}\".txt\nexit $code\n")
+	require.Equal(t, []v1alpha1.StepOutput{{Path: "a*.txt"}}, a.Outputs)
+	require.Equal(t, map[string]v1alpha1.LandingPlace{"{{item.JOB}}.txt": "{{item.JOB}}.txt"}, a.Landing.Files)
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a*.txt"}}, b.Pull)
+	require.Contains(t, b.Job.Script.Source, "mv job_0/0/a1.txt a1.txt\nmv job_0/1/a2.txt a2.txt\n")
 	checked(t, r)
 
 	r = converted(t, "-- flow.dag --\nJOB a1 a.sub\nJOB a2 a.sub\nJOB b1 b.sub\nJOB b2 b.sub\nVARS b1 n=\"1\"\n"+
 		"VARS b2 n=\"2\"\nPARENT a1 CHILD b1\nPARENT a2 CHILD b2\n"+strings.ReplaceAll(files, "%", "a$(n).txt"),
 		Options{Image: "centos"})
 	require.Empty(t, lost(r))
+	require.Len(t, r.Workflow.Spec.Steps, 2)
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a*.txt"}}, r.Workflow.Spec.Steps[1].Pull)
+	require.True(t, strings.HasPrefix(r.Workflow.Spec.Steps[1].Job.Script.Source, "chmod"))
+	checked(t, r)
+}
+
+func TestSequencesThatGiveAFileDifferentNamesAreStepsOfTheirOwn(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a1 a.sub DIR d\nJOB a2 a.sub DIR d\nJOB b1 b.sub\nJOB b2 b.sub\n"+
+		"VARS b1 n=\"1\"\nVARS b2 n=\"2\"\nVARS a1 n=\"1\"\nVARS a2 n=\"2\"\nPARENT a1 CHILD b1\nPARENT a2 CHILD b2\n"+
+		"-- d/a.sub --\nexecutable = work.sh\narguments = $(n)\ntransfer_output_files = d$(n)/x\n"+
+		"preserve_relative_paths = true\nqueue\n-- b.sub --\nexecutable = work.sh\n"+
+		"transfer_input_files = d/d$(n)/x\nqueue\n-- work.sh --\n-- d/work.sh --\n", Options{Image: "centos"})
+	require.Empty(t, lost(r))
 	require.Len(t, r.Workflow.Spec.Steps, 4)
-	require.Contains(t, r.Workflow.Spec.Steps[2].Job.Script.Source, "mv x a1.txt\nchmod")
+	for _, s := range r.Workflow.Spec.Steps {
+		if strings.HasPrefix(string(s.Name), "b") {
+			require.Contains(t, s.Job.Script.Source, "mv d"+string(s.Name[1:])+"/x x\nchmod")
+		}
+	}
 	checked(t, r)
 }
 
@@ -73,13 +94,21 @@ func TestOfSeveralNodesBeforeTheLastHasLeftTheFile(t *testing.T) {
 	checked(t, r)
 }
 
-func TestFilesOfOneNameFromSeveralNodesAreSaid(t *testing.T) {
-	made := func(n string) string {
+func TestFilesOfOneNameFromSeveralNodes(t *testing.T) {
+	made := func(n, at string) string {
 		return "-- " + n + ".sub --\nexecutable = work.sh\ntransfer_output_files = x\n" +
-			"transfer_output_remaps = \"x = " + n + ".txt\"\nqueue\n"
+			"transfer_output_remaps = \"x = " + at + "\"\nqueue\n"
 	}
-	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a b CHILD c\n"+made("a")+made("b")+
+	nodes := "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a b CHILD c\n"
+	r := converted(t, nodes+made("a", "a.txt")+made("b", "b.txt")+
 		"-- c.sub --\nexecutable = work.sh\ntransfer_input_files = a.txt, b.txt\nqueue\n-- work.sh --\n",
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a.txt"}, {From: "b", Path: "b.txt"}},
+		r.Workflow.Spec.Steps[2].Pull)
+	checked(t, r)
+	r = converted(t, nodes+made("a", "a/x")+made("b", "b/x")+
+		"-- c.sub --\nexecutable = work.sh\ntransfer_input_files = a/x, b/x\nqueue\n-- work.sh --\n",
 		Options{Image: "centos"})
 	require.Contains(t, lost(r), "cannot: what it pulls from b meets another file called x; instead: another name")
 

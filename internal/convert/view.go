@@ -36,6 +36,7 @@ type parts struct {
 	named   bool // outputs are named
 	lands   lands
 	keeps   bool // outputs have places by their paths, and not by their names alone
+	renamed []remap
 }
 
 // wanted is a file that a job finds in its directory.
