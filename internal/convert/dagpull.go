@@ -155,8 +155,8 @@ func (p *puller) rename(k, job int, file string) string {
 	return to
 }
 
-// from pulls what has this path, or pattern, in the jobs of a step, and is this file in the one of this number. The result
-// is a line of the script that puts it to its place: in . what is in it.
+// from pulls what has this path, or pattern, in the jobs of a step, and is this file in the one of this number. The
+// result is a line of the script that puts it to its place: in . what is in it.
 func (p *puller) from(k int, at string, job int, file, name string) string {
 	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name), Path: at}
 	if p.flow.Sequences == 1 && p.works[k].jobs > 1 {
