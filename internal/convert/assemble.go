@@ -508,8 +508,9 @@ func (a *assembly) sets(name string) bool {
 	return slices.ContainsFunc(a.g.parts[0].env, func(e submitfile.Variable) bool { return e.Name == name })
 }
 
-// reservedVariable matches those that the API refuses, of HTCJobs or of steps.
-var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|` +
+// reservedVariable matches those that the API refuses, of HTCJobs or of steps, and those that apptainer uses itself and
+// then unsets.
+var reservedVariable = regexp.MustCompile(`^(e|key|HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|` +
 	`jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
 
 // shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its

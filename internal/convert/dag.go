@@ -166,7 +166,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 			return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own", s.Name)
 		}
 		if file, is := steppers[i].rewrites(works[i]); is {
-			return nil, fmt.Errorf("step %s: its jobs change what they pull, such as %s, each by another name", s.Name, file)
+			return nil, fmt.Errorf("step %s: its jobs change what they get, such as %s, each by another name", s.Name, file)
 		}
 	}
 	if !refused && flow.Sequences > 1 {

@@ -424,6 +424,23 @@ func TestVariablesMayHaveTheNamesOfHtcdsOwn(t *testing.T) {
 
 const looksFiles = workFiles + "-- look.sh --\n#!/bin/sh\n"
 
+func TestAVariableThatApptainerUsesHasAnotherName(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a1 work.sub\nJOB a2 work.sub\nVARS a1 key=\"red\"\nVARS a2 key=\"blue\"\n"+
+		strings.ReplaceAll(workFiles, "$(x)", "$(key)\nenvironment = e=1"), Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	s := r.Workflow.Spec.Steps[0]
+	require.Contains(t, s.Job.Script.Source, "export e=1\n")
+	require.Contains(t, s.Job.Script.Source, `"${ITEM_key}"`)
+	require.Equal(t, "red", string(r.Workflow.Spec.Sequences.Items[0]["ITEM_key"]))
+}
+
+func TestANodeHasItsNameTwice(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a1 work.sub\nJOB a2 work.sub\n"+strings.ReplaceAll(workFiles, "$(x)",
+		"$(dag_node_name) $(DAG_STATUS)"), Options{Image: "centos"})
+	require.Contains(t, r.Workflow.Spec.Steps[0].Job.Script.Source, `work.sh "${JOB}" "${dag_node_name}" 0`)
+	require.Equal(t, "a2", string(r.Workflow.Spec.Sequences.Items[1]["dag_node_name"]))
+}
+
 func TestWhatDAGManRunsBeforeAndAfterANodeRunsInItsJob(t *testing.T) {
 	r := converted(t, `-- flow.dag --
 JOB a work.sub

@@ -166,7 +166,7 @@ func (p *puller) from(k int, at string, job int, file, name string) string {
 	move := ""
 	switch dir := path.Dir(name); {
 	case name == ".":
-		move = fmt.Sprintf("mv %s/* .", quote(file))
+		move = fmt.Sprintf("cp -r %s/* .", quote(file))
 	case file == name:
 	case dir != ".":
 		move = fmt.Sprintf("mkdir -p %s\nmv %s %s", quote(dir), quote(file), quote(name))
@@ -209,19 +209,22 @@ func (p *puller) meet(inputs []v1alpha1.Input) error {
 	return nil
 }
 
-// rewrites finds a file that a job of the step itself is to leave, pulls, and has only a pattern for: these match
+// rewrites finds a file that a job of the step is to leave, has as an input, and has only a pattern for: these match
 // nothing that was there before.
 func (s *stepper) rewrites(w *work) (string, bool) {
+	takes := map[string]bool{}
+	for _, of := range s.a.g.parts {
+		for _, name := range of.takes {
+			takes[name] = true
+		}
+	}
 	for _, of := range s.a.g.parts {
 		for _, file := range of.outputs {
 			byPattern := slices.ContainsFunc(w.Job.Outputs, func(o v1alpha1.StepOutput) bool {
 				top, _, _ := strings.Cut(o.Path, "/")
 				return strings.Contains(top, "*") && matched(o.Path, file)
 			})
-			pulled := slices.ContainsFunc(w.Pull, func(pull v1alpha1.Pull) bool {
-				return matched(pull.Path, file)
-			})
-			if byPattern && pulled {
+			if byPattern && takes[file] {
 				return file, true
 			}
 		}

@@ -19,7 +19,7 @@ func TestWhatANodePutsElsewhereIsPulled(t *testing.T) {
 			"transfer_input_files = /eos/x", "x", ""},
 		"without naming it": {"transfer_output_remaps = \"x = a.txt\"", "transfer_input_files = a.txt", "a.txt", ""},
 		"in a directory":    {"transfer_output_files = d", "transfer_input_files = d/x", "d/x", "mv d/x x\n"},
-		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "mv d/* .\n"},
+		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "cp -r d/* .\n"},
 		"by its path":       {"transfer_output_files = x", "initialdir = .\ntransfer_input_files = ./x\npreserve_relative_paths = true", "x", ""},
 		"as before":         {"transfer_output_files = a.txt", "transfer_input_files = a.txt", "a.txt", ""},
 	} {
@@ -147,4 +147,28 @@ func TestWhichNodeLeavesAFileIsAskedIfThatIsOpen(t *testing.T) {
 	require.Contains(t, lost(chain("")), "which node leaves x is not said: it is pulled from step b; to do: ")
 	require.Empty(t, lost(chain("transfer_output_files = y\n")))
 	require.Empty(t, lost(chain("arguments = x\n")))
+}
+
+func TestNodesThatChangeTheirInputsAreStepsOfTheirOwn(t *testing.T) {
+	files := "-- flow.dag --\nJOB a1 a.sub\nJOB a2 a.sub\nVARS a1 n=\"1\"\nVARS a2 n=\"2\"\nJOB b b.sub\n" +
+		"PARENT a1 a2 CHILD b\n-- a.sub --\nexecutable = work.sh\ntransfer_input_files = in$(n)\n" +
+		"transfer_output_files = %$(n)\nqueue\n-- b.sub --\nexecutable = work.sh\nqueue\n-- work.sh --\n" +
+		"-- in1 --\n-- in2 --\n"
+	require.Len(t, converted(t, strings.ReplaceAll(files, "%", "in"), Options{Image: "centos"}).Workflow.Spec.Steps, 3)
+	require.Len(t, converted(t, strings.ReplaceAll(files, "%", "i"), Options{Image: "centos"}).Workflow.Spec.Steps, 2)
+}
+
+func TestJobsOfANodeGetFromThoseOfOneBeforeWhatTheyAskFor(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nPARENT a CHILD b\n-- a.sub --\nexecutable = work.sh\n"+
+		"transfer_output_files = $(Item).x\nqueue in (one, two)\n-- b.sub --\nexecutable = work.sh\n"+
+		"transfer_input_files = $(Item).x\ntransfer_output_files = p$(Item).x\nqueue in (one, two)\n-- work.sh --\n",
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "*.x"}}, r.Workflow.Spec.Steps[1].Pull)
+	checked(t, r)
+}
+
+func TestWhatIsInADirectoryComesBackOnlyIfItHasChanged(t *testing.T) {
+	r := printing(t, "transfer_output_files = d", "transfer_input_files = d/")
+	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "for file in $(ls d); do\n")
 }

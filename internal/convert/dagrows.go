@@ -10,12 +10,14 @@ import (
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
 
-// settings are a node's variables as statements before and after its submit file; JOB, RETRY, DAG_STATUS and
-// FAILED_COUNT are DAGMan's.
+// settings are a node's variables as statements before and after its submit file; JOB, dag_node_name, RETRY, DAG_STATUS
+// and FAILED_COUNT are DAGMan's.
 func settings(n *dagfile.Node) (before, after []string) {
-	before = []string{"JOB = " + n.Job(), "RETRY = 0"}
+	before = []string{"JOB = " + n.Job(), "dag_node_name = " + n.Job(), "RETRY = 0"}
 	if n.Kind == dagfile.Final {
 		before = append(before, "DAG_STATUS = "+statusPlace, "FAILED_COUNT = "+failedPlace)
+	} else {
+		before = append(before, "DAG_STATUS = 0", "FAILED_COUNT = 0")
 	}
 	for _, v := range n.Vars {
 		setting := v.Name + " = " + v.Value
@@ -37,9 +39,9 @@ type table struct {
 // differing is the table of nodes that run the same file.
 func differing(nodes []*dagfile.Node) table {
 	values := make([]map[string]string, len(nodes)) // by the names in lower case
-	names := map[string]string{"job": "JOB"}
+	names := map[string]string{"job": "JOB", "dag_node_name": "dag_node_name"}
 	for i, n := range nodes {
-		values[i] = map[string]string{"job": n.Job()}
+		values[i] = map[string]string{"job": n.Job(), "dag_node_name": n.Job()}
 		for _, v := range n.Vars {
 			lower := strings.ToLower(v.Name)
 			values[i][lower], names[lower] = v.Value, v.Name

@@ -115,7 +115,10 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 			move, can, ask := p.pull(path.Clean(s.below(at)), target, here, sequence())
 			if move != "" && !slices.Contains(s.moves, move) {
 				s.moves = append(s.moves, move)
-				if path.Dir(target) == "." {
+				switch dir, is := strings.CutSuffix(strings.TrimPrefix(move, "cp -r "), "/* ."); {
+				case target == "." && is:
+					s.moved = append(s.moved, "$(ls "+dir+")")
+				case path.Dir(target) == ".":
 					s.moved = append(s.moved, quote(target))
 				}
 			}
