@@ -166,7 +166,7 @@ func (p *puller) from(k int, at string, job int, file, name string) string {
 	move := ""
 	switch dir := path.Dir(name); {
 	case name == ".":
-		move = fmt.Sprintf("cp -r %s/* .", quote(file))
+		move = fmt.Sprintf("contents=\"$contents $(ls %[1]s)\"\nmv %[1]s/* .\nrmdir %[1]s", quote(file))
 	case file == name:
 	case dir != ".":
 		move = fmt.Sprintf("mkdir -p %s\nmv %s %s", quote(dir), quote(file), quote(name))

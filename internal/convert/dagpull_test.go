@@ -19,7 +19,7 @@ func TestWhatANodePutsElsewhereIsPulled(t *testing.T) {
 			"transfer_input_files = /eos/x", "x", ""},
 		"without naming it": {"transfer_output_remaps = \"x = a.txt\"", "transfer_input_files = a.txt", "a.txt", ""},
 		"in a directory":    {"transfer_output_files = d", "transfer_input_files = d/x", "d/x", "mv d/x x\n"},
-		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "cp -r d/* .\n"},
+		"what is in one":    {"transfer_output_files = d", "transfer_input_files = d/", "d", "contents=\"$contents $(ls d)\"\nmv d/* .\nrmdir d\n"},
 		"by its path":       {"transfer_output_files = x", "initialdir = .\ntransfer_input_files = ./x\npreserve_relative_paths = true", "x", ""},
 		"as before":         {"transfer_output_files = a.txt", "transfer_input_files = a.txt", "a.txt", ""},
 	} {
@@ -164,11 +164,14 @@ func TestJobsOfANodeGetFromThoseOfOneBeforeWhatTheyAskFor(t *testing.T) {
 		"transfer_input_files = $(Item).x\ntransfer_output_files = p$(Item).x\nqueue in (one, two)\n-- work.sh --\n",
 		Options{Image: "centos"})
 	require.Empty(t, lost(r))
-	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "*.x"}}, r.Workflow.Spec.Steps[1].Pull)
+	b := r.Workflow.Spec.Steps[1]
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "*.x"}}, b.Pull)
+	require.Contains(t, b.Job.Script.Source, `case " ${PULLED} " in *' one.x '*) mv job_0/0/one.x one.x ;; esac`+"\n")
+	require.Equal(t, "two.x", string(b.ForEach.Items[1]["PULLED"]))
 	checked(t, r)
 }
 
 func TestWhatIsInADirectoryComesBackOnlyIfItHasChanged(t *testing.T) {
 	r := printing(t, "transfer_output_files = d", "transfer_input_files = d/")
-	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "for file in $(ls d); do\n")
+	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "for file in $contents; do\n")
 }

@@ -19,8 +19,7 @@ type stepper struct {
 	*converter
 	a     *assembly
 	nodes []*dagfile.Node
-	moves []string // lines of the script that put what was pulled to its place
-	moved []string // words for what has got another place so
+	moves []*move
 	ran   map[dagfile.Place]Line
 
 	copies streams // what steps after pull of what it prints
@@ -112,15 +111,9 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 			return "", ""
 		}
 		s.pull = func(at, target string, here bool) (bool, Line) {
-			move, can, ask := p.pull(path.Clean(s.below(at)), target, here, sequence())
-			if move != "" && !slices.Contains(s.moves, move) {
-				s.moves = append(s.moves, move)
-				switch dir, is := strings.CutSuffix(strings.TrimPrefix(move, "cp -r "), "/* ."); {
-				case target == "." && is:
-					s.moved = append(s.moved, "$(ls "+dir+")")
-				case path.Dir(target) == ".":
-					s.moved = append(s.moved, quote(target))
-				}
+			line, can, ask := p.pull(path.Clean(s.below(at)), target, here, sequence())
+			if can {
+				s.moves = p.moved(s.moves, line, target, s.number)
 			}
 			return can, ask
 		}
@@ -208,8 +201,13 @@ func (s *stepper) work(rename map[string]string) *work {
 	s.bundles = newBundler(s.env)
 	a := &assembly{c: s.converter, g: s.a.g, spec: &spec, values: map[string][]string{}, rename: rename,
 		copies: s.copies}
-	a.moved = slices.Clone(s.moved)
+	for _, m := range s.moves {
+		if m.word != "" {
+			a.moved = append(a.moved, m.word)
+		}
+	}
 	a.make()
+	moves := a.moves(s.moves)
 	s.scripts(a)
 	copied := a.copiedAs()
 	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}, crowded: a.crowded, copied: copied}
@@ -229,9 +227,7 @@ func (s *stepper) work(rename map[string]string) *work {
 		}
 	}
 	job.Script.Source = outcomes(job.Script.Source)
-	if len(s.moves) > 0 {
-		job.Script.Source = strings.Join(s.moves, "\n") + "\n" + job.Script.Source
-	}
+	job.Script.Source = moves + job.Script.Source
 	w.StepWork = v1alpha1.StepWork{Job: job, Retries: spec.Retries, Priority: spec.Priority}
 	return w
 }
