@@ -165,6 +165,10 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		if flow.Sequences > 1 && len(s.Nodes[0]) > 1 && works[i].each.names != nil {
 			return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own", s.Name)
 		}
+		p := puller{flow: flow, steppers: steppers, works: works, step: i}
+		for _, k := range p.before() {
+			works[k].replaced = append(works[k].replaced, p.replaced(k)...)
+		}
 		if file, is := steppers[i].rewrites(works[i]); is {
 			return nil, fmt.Errorf("step %s: its jobs change what they get, such as %s, each by another name", s.Name, file)
 		}
@@ -172,7 +176,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	if !refused && flow.Sequences > 1 {
 		renamed, taken := conflicts(works)
 		for i, s := range flow.Steps {
-			pulls := works[i].Pull
+			pulls, replaced := works[i].Pull, works[i].replaced
 			rename := map[string]string{}
 			for _, name := range renamed {
 				to := name + "_" + strings.ReplaceAll(s.Name, "-", "_")
@@ -182,7 +186,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 				rename[name], taken[to] = to, true
 			}
 			works[i] = steppers[i].work(rename)
-			works[i].Pull, works[i].jobs = pulls, len(s.Nodes[0])
+			works[i].Pull, works[i].jobs, works[i].replaced = pulls, len(s.Nodes[0]), replaced
 		}
 	}
 	for i, w := range works {

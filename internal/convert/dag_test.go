@@ -434,6 +434,16 @@ func TestAVariableThatApptainerUsesHasAnotherName(t *testing.T) {
 	require.Equal(t, "red", string(r.Workflow.Spec.Sequences.Items[0]["ITEM_key"]))
 }
 
+func TestANodeHasTheJobsOfItsFirstQueueStatement(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\n-- a.sub --\nexecutable = work.sh\narguments = 1\nqueue 2\n"+
+		"arguments = 2\nqueue 3\n-- work.sh --\n", Options{Image: "centos"})
+	require.Equal(t, int32(2), r.Workflow.Spec.Steps[0].ForEach.Count)
+	require.Contains(t, r.Workflow.Spec.Steps[0].Job.Script.Source, "work.sh 1\n")
+	var b strings.Builder
+	WriteTable(&b, r.Lines, true)
+	require.Contains(t, b.String(), "a.sub:5: queue 3\n    moot: DAGMan queues what the first queue statement says\n")
+}
+
 func TestANodeHasItsNameTwice(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a1 work.sub\nJOB a2 work.sub\n"+strings.ReplaceAll(workFiles, "$(x)",
 		"$(dag_node_name) $(DAG_STATUS)"), Options{Image: "centos"})

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A move is a line of a step's script that puts what was pulled to its place; empty: it is there. These jobs want it, or
-// all.
+// A move is a line of a step's script that puts what was pulled to its place; empty: it is there. These jobs want it,
+// or all.
 type move struct {
 	line, target string
 	word         string // for what has got another place so

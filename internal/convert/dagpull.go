@@ -257,3 +257,16 @@ func (p *puller) before() []int {
 	slices.Reverse(all)
 	return all
 }
+
+// replaced are the outputs of a step before this one which has outputs at the same places.
+func (p *puller) replaced(k int) []string {
+	var all []string
+	of, ours := p.steppers[k].a.g.parts, p.prints(p.step).left
+	for _, o := range p.works[k].Job.Outputs {
+		there := func(parts parts) bool { return ours[parts.at(o.Path)].jobs > 0 }
+		if !strings.Contains(o.Path, "*") && !slices.ContainsFunc(of, func(parts parts) bool { return !there(parts) }) {
+			all = append(all, o.Path)
+		}
+	}
+	return all
+}

@@ -85,12 +85,16 @@ func TestSequencesThatGiveAFileDifferentNamesAreStepsOfTheirOwn(t *testing.T) {
 }
 
 func TestOfSeveralNodesBeforeTheLastHasLeftTheFile(t *testing.T) {
-	files := "-- a.sub --\nexecutable = work.sh\ntransfer_output_files = x\nqueue\n-- b.sub --\n" +
-		"executable = work.sh\ntransfer_input_files = x\ntransfer_output_files = x\nqueue\n-- work.sh --\n"
+	files := "-- a.sub --\nexecutable = work.sh\ntransfer_output_files = x\noutput = a\nqueue\n-- b.sub --\n" +
+		"executable = work.sh\ntransfer_input_files = x\ntransfer_output_files = x\noutput = $(JOB)\nqueue\n-- work.sh --\n"
 	r := converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c b.sub\nPARENT a CHILD b c\nPARENT b CHILD c\n"+
 		files, Options{Image: "centos"})
 	require.Empty(t, lost(r))
-	require.Equal(t, []v1alpha1.Pull{{From: "b", Path: "x"}}, r.Workflow.Spec.Steps[2].Pull)
+	steps := r.Workflow.Spec.Steps
+	require.Equal(t, []v1alpha1.Pull{{From: "b", Path: "x"}}, steps[2].Pull)
+	require.Equal(t, map[string]v1alpha1.LandingPlace{"x": "a/{{item.jobid}}/x"}, steps[0].Job.Landing.Files)
+	require.Equal(t, map[string]v1alpha1.LandingPlace{"x": "b/{{item.jobid}}/x"}, steps[1].Job.Landing.Files)
+	require.Empty(t, steps[2].Job.Landing.Files)
 	checked(t, r)
 }
 

@@ -18,8 +18,9 @@ type work struct {
 	jobs int     // in each sequence
 	each columns // of its jobs or, if it has one in each sequence, of the sequences
 
-	crowded bool     // as of the assembly
-	copied  []string // the files that have what the jobs print
+	crowded  bool     // as of the assembly
+	copied   []string // the files that have what the jobs print
+	replaced []string // the outputs in whose place a step after puts one of its own
 }
 
 // columns are the variables of scripts that differ, by their names in the environment, with a row for each job or
@@ -130,7 +131,7 @@ func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.H
 }
 
 // apart has what is printed land in the directory of its node where the files of other nodes land beside it, and
-// nothing else is said, and so the files that have the same.
+// nothing else is said, and so the files that have the same, or whose place another file has in the end.
 func (w *work) apart(indexed bool) {
 	l := w.Job.Landing
 	if l == nil || l.Directory == "" {
@@ -141,7 +142,7 @@ func (w *work) apart(indexed bool) {
 		home += "{{proc}}/"
 	}
 	l.Stdout, l.Stderr = cmp.Or(l.Stdout, home+"stdout"), cmp.Or(l.Stderr, home+"stderr")
-	for _, file := range w.copied {
+	for _, file := range slices.Concat(w.copied, w.replaced) {
 		if l.Files == nil {
 			l.Files = map[string]v1alpha1.LandingPlace{}
 		}

@@ -97,6 +97,7 @@ func (b *dagBuild) step(nodes []*dagfile.Node, p *puller) (*stepper, error) {
 	if n.Description != nil {
 		b.once(s)
 	}
+	s.first()
 	if s.refused {
 		b.merge(s.said())
 		return nil, errRefused
@@ -157,13 +158,33 @@ func (b *dagBuild) once(s *stepper) {
 	}
 }
 
+// first leaves the jobs of the first queue statement: DAGMan reads a submit file until there.
+func (s *stepper) first() {
+	queued := false
+	for _, st := range s.out.Statements {
+		switch {
+		case !queued:
+			queued = st.Kind == submitfile.Queue && !st.Skipped
+		case st.Kind == submitfile.Queue:
+			s.extra = slices.DeleteFunc(s.extra, func(l Line) bool { return l.Position == st.Position && l.warning })
+			s.say(st, Line{Verdict: Moot, Words: "DAGMan queues what the first queue statement says"})
+		default:
+			st.After = true
+		}
+	}
+	if len(s.out.Clusters) > 0 {
+		s.out.Clusters = s.out.Clusters[:1]
+		s.out.Clusters[0].Queues = s.out.Clusters[0].Queues[:1]
+	}
+}
+
 // tryRE finds the number of a node's try.
 var tryRE = regexp.MustCompile(`(?i)\$\(RETRY(:[^)]*)?\)`)
 
 // tries says where a job is told how often it was tried, and what is tried again.
 func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 	for _, st := range s.out.Statements {
-		if st.Kind == submitfile.Queue && s.jobsAt(st.Position) != "one job" {
+		if _, said := s.lines[st]; !said && st.Kind == submitfile.Queue && s.jobsAt(st.Position) != "one job" {
 			s.say(st, Line{Verdict: Taken, Words: "a job that fails is tried again by itself, and the others go on, " +
 				"while DAGMan removes them and runs all of the node again"})
 		}
