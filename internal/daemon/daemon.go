@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/metrics"
 	"htc.cern.ch/htcd/internal/notify"
@@ -237,6 +238,13 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("feeds", func() error { loop.feeds.run(ctx, informer.HasSynced, loop.Hint); return nil })
 	part("ledger", func() error { return watched.wait(ctx) })
 	part("readiness", func() error { return d.beReady(ctx, informer, watched, loop.LedgerBack) })
+	part("apiserver's state", func() error {
+		tick := time.NewTicker(lookAtStateEvery)
+		defer tick.Stop()
+		return watchState(ctx, tick.C, func(ctx context.Context) (string, error) {
+			return apiserver.HTCJobs(d.jobs, nil).Version(ctx, d.o.Namespace)
+		})
+	})
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.LedgerFile()).Msg("working")
 	if !tool.Confined() {
 		d.log.Warn().Msg(

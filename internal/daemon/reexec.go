@@ -45,9 +45,10 @@ func reap() {
 }
 
 // needsReexec reports whether this process must stop after such an error but a new htcd in its place can go on: the
-// Lease was lost, or the ledger file is damaged or gone.
+// Lease was lost, the ledger file is damaged or gone, or the apiserver's state is an older one.
 func needsReexec(err error) bool {
-	return errors.Is(err, errLeaseLost) || errors.Is(err, ledger.ErrCorrupt) || errors.Is(err, ledger.ErrLost)
+	return errors.Is(err, errLeaseLost) || errors.Is(err, errOlderState) ||
+		errors.Is(err, ledger.ErrCorrupt) || errors.Is(err, ledger.ErrLost)
 }
 
 // reexec replaces this process with a new htcd with the same arguments (execve(2)), and returns only on failure.
