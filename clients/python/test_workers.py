@@ -322,6 +322,10 @@ class Script(unittest.TestCase):
         arguments = "0", "0", "tls://127.0.0.1:1", "--interface=ib0"
         self.assertNotIn("--host", self.run_worker("def main(words): print(*words)", *arguments).stdout)
 
+    def test_sigterm_ends_a_worker_whatever_dask_does_with_it(self):
+        dask = "import os, signal\ndef main(words): signal.signal(15, signal.SIG_IGN); os.kill(os.getpid(), 15)"
+        self.assertEqual(self.run_worker(dask, "0", "0", "tls://127.0.0.1:1").returncode, 143)
+
     def test_an_image_without_dask_is_named(self):
         said = self.run_worker("import toolz_that_is_not_there", "0", "0", "tls://127.0.0.1:1")
         self.assertEqual(said.returncode, 1)

@@ -2,6 +2,7 @@
 # address, and options of `dask worker`.
 import os
 import secrets
+import signal
 import socket
 import sys
 from urllib.parse import urlsplit
@@ -18,6 +19,13 @@ def own_address(scheduler):
         return s.getsockname()[0]
 
 
+def end_at_once():
+    """Has SIGTERM end this worker: Dask waits for its task then, and for good if the scheduler is just closing it."""
+    install = signal.signal
+    install(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+    signal.signal = lambda number, handler: None if number == signal.SIGTERM else install(number, handler)
+
+
 def main(proc, first, scheduler, *options):
     try:
         from distributed.cli.dask_worker import main as dask_worker
@@ -28,6 +36,7 @@ def main(proc, first, scheduler, *options):
     own = ["--tls-%s=%s" % (part, os.path.join(here, "dask-" + part)) for part in ("ca-file", "cert", "key")]
     if not any(option.startswith(("--host", "--interface", "--listen-address")) for option in options):
         own += ["--host", own_address(scheduler)]
+    end_at_once()
     # HTCondor does what a nanny does.
     dask_worker(
         [scheduler, "--name", name, "--no-nanny", "--no-dashboard", "--death-timeout", "60",
