@@ -100,6 +100,8 @@ class Dask(unittest.TestCase):
         self.assertEqual((adaptive.minimum, adaptive.maximum), (1, 3))
         with self.assertRaisesRegex(htc.Error, "100001 workers: want"):
             cluster.adapt(maximum_jobs=100001)
+        with self.assertRaisesRegex(htc.Error, "-1 workers: want"):
+            cluster.scale(jobs=-1)
 
     def test_a_worker_whose_job_has_ended_is_replaced(self):
         cluster = self.cluster(2)

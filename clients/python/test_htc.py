@@ -235,6 +235,8 @@ class Submit(Case):
             for path in (one := Path(directory, "1", "cuts.txt"), two := Path(directory, "2", "cuts.txt")):
                 path.parent.mkdir()
                 path.write_text("")
+            with self.assertRaisesRegex(htc.Error, "1, which is a directory: name its files, or upload it"):
+                htc.submit("true", image="centos", files=[one.parent])
             with self.assertRaisesRegex(htc.Error, "cuts.txt is another file's name beside the script"):
                 htc.submit("true", image="centos", files=[one, two])
         with self.assertRaisesRegex(htc.Error, "the items have .* and 1 MiB can be sent with an HTCJob"):

@@ -142,7 +142,7 @@ class HTCCluster(SpecCluster):
         jobs is n, as each worker is a job: so dask-jobqueue calls it.
         """
         if jobs:
-            n = max(n, jobs)
+            n = max(n, self._check_count(jobs))
         if memory is not None:
             n = max(n, math.ceil(parse_bytes(memory) / self._memory_per_worker()))
         if cores is not None:
