@@ -32,6 +32,11 @@ func (p *puller) moved(all []*move, line, target string, job int) []*move {
 	return all
 }
 
+// unpacks says that the step takes what is in a directory out of it.
+func (s *stepper) unpacks() bool {
+	return slices.ContainsFunc(s.moves, func(m *move) bool { return m.target == "." })
+}
+
 // guarded says that only some jobs of the step want it.
 func (m *move) guarded(a *assembly) bool { return !m.all && len(m.jobs) < len(a.g.jobs) }
 

@@ -179,3 +179,16 @@ func TestWhatIsInADirectoryComesBackOnlyIfItHasChanged(t *testing.T) {
 	r := printing(t, "transfer_output_files = d", "transfer_input_files = d/")
 	require.Contains(t, r.Workflow.Spec.Steps[1].Job.Script.Source, "for file in $contents; do\n")
 }
+
+func TestWhatRunsBeforeANodeFindsWhatIsPulledAtItsPlace(t *testing.T) {
+	r := printing(t, "transfer_output_files = d", "transfer_input_files = d/x\ntransfer_output_files = y",
+		"SCRIPT PRE b look.sh", "SCRIPT POST b look.sh")
+	require.Empty(t, lost(r))
+	b := r.Workflow.Spec.Steps[1].Job.Script
+	require.Equal(t, "mv d/x x\nchmod +x ./look.sh\nexec ./look.sh\n", b.Before.Source)
+	require.Equal(t, "chmod +x ./work.sh\nexec ./work.sh\n", b.Source)
+	for script, of := range map[string]string{"POST": "d/x", "PRE": "d/"} {
+		r = printing(t, "transfer_output_files = d", "transfer_input_files = "+of, "SCRIPT "+script+" b look.sh")
+		require.Contains(t, lost(r), "get their names at the beginning")
+	}
+}

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -55,8 +54,7 @@ func (s *stepper) inJob(a *assembly, script *dagfile.Script, post bool) (string,
 			"the node has several jobs, and DAGMan runs its scripts once for all",
 			"a step of its own before or after",
 		)
-	case slices.ContainsFunc(s.moves, func(m *move) bool { return m.line != "" || m.guarded(a) }),
-		len(a.moved) > 0, !post && a.places:
+	case post && len(a.moved) > 0 && !a.g.parts[0].named, !post && (a.places || s.unpacks()):
 		return cannot(
 			"the job's files get their names at the beginning of its script",
 			"the beginning or the end of the step's script",

@@ -230,6 +230,9 @@ func (s *stepper) work(rename map[string]string) *work {
 	a.make()
 	moves := a.moves(s.moves)
 	s.scripts(a)
+	if before := spec.Script.Before; before != nil { // which finds what was pulled at its place, too
+		before.Source, moves = moves+before.Source, ""
+	}
 	copied := a.copiedAs()
 	w := &work{jobs: len(a.g.jobs), each: columns{names: a.names}, crowded: a.crowded, copied: copied}
 	for i := range a.g.jobs {
