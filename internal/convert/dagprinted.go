@@ -120,7 +120,7 @@ func (p *puller) prints(k int) *prints {
 		}
 	}
 	for i, job := range s.a.g.parts {
-		for _, file := range job.outputs {
+		for _, file := range job.leaves() {
 			o, is := all.left[job.at(file)]
 			if !is {
 				o = leftFile{job: i, file: file}

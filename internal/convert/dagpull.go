@@ -106,7 +106,6 @@ func (p *puller) unnamed(at, name string, here bool, job int) (move string, pull
 				p.flow.Steps[k].Name, Instead: "transfer_output_files with its name in the node that leaves it"}
 		}
 	}
-	file = p.rename(k, 0, file)
 	return p.from(k, file, job, file, name), true, ask
 }
 
@@ -133,26 +132,28 @@ func (p *puller) leaves(k int, at string, job int) (leftFile, bool) {
 
 // left pulls an output.
 func (p *puller) left(k int, o leftFile, name string) (string, bool) {
-	if o.jobs == 1 {
-		o.file = p.rename(k, o.job, o.file)
-	}
-	outputs := p.works[k].Job.Outputs
-	i := slices.IndexFunc(outputs, func(of v1alpha1.StepOutput) bool { return matched(of.Path, o.file) })
-	if o.jobs > 1 || i < 0 {
+	if o.jobs > 1 {
 		return "", false
 	}
-	return p.from(k, path.Join(outputs[i].Path, o.below), o.job, path.Join(o.file, o.below), name), true
-}
-
-// rename has a step before give what it leaves the name that it has where it is put, and returns that.
-func (p *puller) rename(k, job int, file string) string {
-	to := p.steppers[k].rename(job, file)
-	if to != file {
+	file, pattern := p.steppers[k].rename(o.job, o.file)
+	if file != o.file {
 		pulls := p.works[k].Pull
 		p.works[k] = p.steppers[k].work(nil)
 		p.works[k].Pull = pulls
 	}
-	return to
+	for _, of := range p.works[k].Job.Outputs {
+		if matched(of.Path, file) {
+			pattern = of.Path
+		}
+	}
+	switch {
+	case pattern != "":
+	case p.works[k].jobs > 1 || p.steppers[k].a.g.parts[0].named:
+		return "", false
+	default:
+		pattern = file
+	}
+	return p.from(k, path.Join(pattern, o.below), o.job, path.Join(file, o.below), name), true
 }
 
 // from pulls what has this path, or pattern, in the jobs of a step, and is this file in the one of this number. The

@@ -142,6 +142,20 @@ func TestWhatNodesLeaveWithoutNamingItIsPulledByTheWordsOfTheirPrograms(t *testi
 	require.Contains(t, lost(r), "out1.txt is taken from here, though step b may leave another one; to do: ")
 }
 
+func TestWhatNodesLeaveWithoutNamingItMeetsUnderItsNewName(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a1 a.sub\nJOB a2 a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a1 a2 CHILD b\n"+
+		"PARENT b CHILD c\n-- a.sub --\nexecutable = work.sh\narguments = raw\n"+
+		"transfer_output_remaps = \"raw = $(JOB).x\"\nqueue\n-- b.sub --\nexecutable = work.sh\narguments = raw\n"+
+		"transfer_input_files = a1.x, a2.x\ntransfer_output_remaps = \"raw = b.x\"\nqueue\n-- c.sub --\n"+
+		"executable = work.sh\ntransfer_input_files = a1.x, b.x\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	steps := r.Workflow.Spec.Steps
+	require.Contains(t, steps[0].Job.Script.Source, "[ ! -e raw ] || mv raw \"${JOB}\".x\n")
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a*.x"}}, steps[1].Pull)
+	require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "a*.x"}, {From: "b", Path: "b.x"}}, steps[2].Pull)
+	checked(t, r)
+}
+
 func TestWhichNodeLeavesAFileIsAskedIfThatIsOpen(t *testing.T) {
 	chain := func(a string) Result {
 		return converted(t, "-- flow.dag --\nJOB a a.sub\nJOB b b.sub\nJOB c c.sub\nPARENT a CHILD b\nPARENT b CHILD c\n"+

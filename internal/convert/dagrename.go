@@ -8,19 +8,33 @@ import (
 // A step whose output a step after has as an input under another name, by transfer_output_remaps, gives it that name
 // itself: so what several nodes call alike does not meet in one job.
 
-// rename does that for what a job of a step calls so, and returns what it is called then.
-func (s *stepper) rename(job int, file string) string {
+// rename does that for what a job of a step calls so, and returns what it is called then, and the pattern of that for
+// all jobs; empty: none is renamed.
+func (s *stepper) rename(job int, file string) (to, pattern string) {
 	of := s.a.g.parts
 	k := slices.IndexFunc(of[job].lands.remaps, func(r remap) bool { return r.is(file) })
-	if k < 0 || slices.ContainsFunc(of, func(p parts) bool { return !p.renames(k) }) {
-		return file
+	if k < 0 {
+		return file, ""
 	}
-	for i := range of {
-		of[i].rename(k)
+	if !slices.ContainsFunc(of, func(p parts) bool { return !p.renames(k) }) {
+		for i := range of {
+			of[i].rename(k)
+		}
+		s.a.g.marked.rename(k)
+		s.prints = nil
 	}
-	s.a.g.marked.rename(k)
-	s.prints = nil
-	return path.Base(of[job].lands.remaps[k].to)
+	for i, p := range of {
+		if k >= len(p.lands.remaps) || p.lands.remaps[k].from != path.Base(p.lands.remaps[k].to) {
+			return file, ""
+		}
+		switch name := p.lands.remaps[k].from; {
+		case i == 0:
+			pattern = name
+		case name != pattern:
+			pattern = common(pattern, name)
+		}
+	}
+	return of[job].lands.remaps[k].from, pattern
 }
 
 // renames reports whether the job can give what this remap is of another name.

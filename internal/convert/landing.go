@@ -107,20 +107,27 @@ func (p parts) at(file string) string {
 
 // called is the output that HTCondor puts there.
 func (p parts) called(at string) (string, bool) {
-	i := slices.IndexFunc(p.outputs, func(file string) bool { return p.at(file) == at })
-	if i < 0 {
-		return "", false
+	for _, file := range p.leaves() {
+		if p.at(file) == at {
+			return file, true
+		}
 	}
-	return p.outputs[i], true
+	return "", false
+}
+
+// leaves are the outputs that are known: those that are named or, if none are, those that have places.
+func (p parts) leaves() []string {
+	all := slices.Clip(p.outputs)
+	if !p.named {
+		for _, r := range p.lands.remaps {
+			all = append(all, r.from)
+		}
+	}
+	return all
 }
 
 // unnamed is what HTCondor would put there if the job, which names no outputs, left it.
 func (p parts) unnamed(at string) (string, bool) {
-	for _, r := range p.lands.remaps {
-		if !p.named && path.Clean(p.lands.in(r.to)) == at {
-			return r.from, true
-		}
-	}
 	file := path.Base(at)
 	return file, !p.named && p.at(file) == at
 }
