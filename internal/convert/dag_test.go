@@ -444,6 +444,13 @@ func TestANodeHasTheJobsOfItsFirstQueueStatement(t *testing.T) {
 	require.Contains(t, b.String(), "a.sub:5: queue 3\n    moot: DAGMan queues what the first queue statement says\n")
 }
 
+func TestANodeThatSucceedsWithAnotherCodeIsSaid(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB a a.sub\n-- a.sub --\nexecutable = work.sh\nsuccess_exit_code = 3\nqueue\n"+
+		"-- work.sh --\n", Options{Image: "centos"})
+	require.Contains(t, lost(r), "a node that ends so has succeeded, while DAGMan 23 takes 0 alone for a success; to do: ")
+	require.Equal(t, []int32{3}, r.Workflow.Spec.Steps[0].Job.SuccessExitCodes)
+}
+
 func TestANodeHasItsNameTwice(t *testing.T) {
 	r := converted(t, "-- flow.dag --\nJOB a1 work.sub\nJOB a2 work.sub\n"+strings.ReplaceAll(workFiles, "$(x)",
 		"$(dag_node_name) $(DAG_STATUS)"), Options{Image: "centos"})

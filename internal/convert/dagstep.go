@@ -188,6 +188,10 @@ func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 			s.say(st, Line{Verdict: Taken, Words: "a job that fails is tried again by itself, and the others go on, " +
 				"while DAGMan removes them and runs all of the node again"})
 		}
+		if canonical(st.Name) == "success_exit_code" && st.Value != "0" && !st.After {
+			s.say(st, Line{Verdict: Taken, Words: "a node that ends so has succeeded, while DAGMan 23 takes 0 alone for a " +
+				"success", Instead: "leave it out if it is to fail"})
+		}
 		if n.Retries > 0 && tryRE.MatchString(st.Value) {
 			s.say(st, Line{Verdict: Taken, Words: "$(RETRY) stays 0 when a job is tried again",
 				Instead: "let the program read the number of its try from the variable HTC_RETRY"})
