@@ -70,8 +70,8 @@ def submit(
             raise Error(f"files has {f}, but {f.name} is another file's name beside the script: give it another one")
         if f.is_dir():
             raise Error(
-                f"files has {f}, which is a directory: name its files, or upload it (htcd upload, and inputs=[...] with "
-                "unpack); a package can travel with the function: cloudpickle.register_pickle_by_value(package)"
+                f"files has {f}, which is a directory: name its files, or upload it (htcd upload, and inputs=[...] "
+                "with unpack); a package can travel with the function: cloudpickle.register_pickle_by_value(package)"
             )
         bundle[f.name] = f if f.stat().st_size > _MOST_FILES else f.read_bytes()
     spec: dict[str, Any] = dict(fields)
