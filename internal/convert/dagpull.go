@@ -60,28 +60,74 @@ func (p *puller) pull(at, name string, here bool, job int) (move string, pulled 
 // written finds the job of a step that names no outputs, and has one with this place among the words of its program:
 // the pattern that this is for all of its jobs, its number, and what it calls it.
 func (p *puller) written(k int, at string, job int) (pattern string, i int, file string) {
-	of := p.steppers[k].a.g.parts
-	for i = range of {
-		if p.flow.Sequences > 1 && (i != job || len(of) > p.flow.Sequences) {
-			continue
+	s := p.steppers[k]
+	of, word, is := s.a.g.parts, 0, false
+	if file = path.Base(at); p.flow.Sequences > 1 {
+		if len(of) > p.flow.Sequences || job >= len(of) {
+			return "", 0, ""
 		}
-		file, is := of[i].unnamed(at)
-		word := slices.IndexFunc(of[i].words, func(word string) bool { return isFile(word, file) })
-		if !is || word < 0 || slices.Contains(of[i].takes, file) {
-			continue
-		}
-		pattern = file
-		for _, other := range of {
-			if len(other.words) <= word || other.named {
-				return "", 0, ""
-			}
-			if !isFile(other.words[word], pattern) {
-				pattern = common(pattern, fileOf(other.words[word]))
-			}
-		}
-		return pattern, i, file
+		word, is = of[job].writes(file)
+	} else {
+		var found [2]int
+		found, is = s.written(file)
+		job, word = found[0], found[1]
 	}
-	return "", 0, ""
+	if !is {
+		return "", 0, ""
+	}
+	pattern = s.atWord(word)
+	if _, is = of[job].unnamed(at); !is || pattern == "" {
+		return "", 0, ""
+	}
+	return pattern, job, file
+}
+
+// writes is the number of the word that names a file which is no input of the job.
+func (p parts) writes(file string) (int, bool) {
+	word := slices.IndexFunc(p.words, func(word string) bool { return isFile(word, file) })
+	return word, word >= 0 && !slices.Contains(p.takes, file)
+}
+
+// written finds a job that writes a file, and the number of the word that says so.
+func (s *stepper) written(file string) (found [2]int, is bool) {
+	if s.files == nil {
+		s.files = map[string][2]int{}
+		for i, p := range s.a.g.parts {
+			for word, text := range p.words {
+				name := fileOf(text)
+				if _, known := s.files[name]; !known && !slices.Contains(p.takes, name) {
+					s.files[name] = [2]int{i, word}
+				}
+			}
+		}
+	}
+	found, is = s.files[file]
+	return found, is
+}
+
+// atWord is the pattern for the files that all jobs have at a word; empty: some name outputs, or have fewer words.
+func (s *stepper) atWord(word int) string {
+	if pattern, known := s.patterns[word]; known {
+		return pattern
+	}
+	pattern := ""
+	for i, p := range s.a.g.parts {
+		if p.named || len(p.words) <= word {
+			pattern = ""
+			break
+		}
+		switch name := fileOf(p.words[word]); {
+		case i == 0:
+			pattern = name
+		case name != pattern:
+			pattern = common(pattern, name)
+		}
+	}
+	if s.patterns == nil {
+		s.patterns = map[int]string{}
+	}
+	s.patterns[word] = pattern
+	return pattern
 }
 
 // fileOf is the file that a word of a program names: --out=FILE.

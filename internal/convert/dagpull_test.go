@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -204,5 +205,23 @@ func TestWhatRunsBeforeANodeFindsWhatIsPulledAtItsPlace(t *testing.T) {
 	for script, of := range map[string]string{"POST": "d/x", "PRE": "d/"} {
 		r = printing(t, "transfer_output_files = d", "transfer_input_files = "+of, "SCRIPT "+script+" b look.sh")
 		require.Contains(t, lost(r), "get their names at the beginning")
+	}
+}
+
+func TestWhatManyNodesLeaveIsPulledAtOnce(t *testing.T) {
+	var dag strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&dag, "JOB a%[1]d a.sub\nJOB b%[1]d b.sub\nPARENT a%[1]d CHILD b%[1]d\nVARS b%[1]d n=\"%[1]d\"\n", i)
+	}
+	for name, left := range map[string]string{
+		"words":  "arguments = a$(JOB).x\n",
+		"remaps": "arguments = raw\ntransfer_output_files = raw\ntransfer_output_remaps = \"raw = a$(JOB).x\"\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := converted(t, "-- flow.dag --\n"+dag.String()+"-- a.sub --\nexecutable = work.sh\n"+left+"queue\n-- b.sub --\n"+
+				"executable = work.sh\ntransfer_input_files = aa$(n).x\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+			require.Empty(t, lost(r))
+			require.Equal(t, []v1alpha1.Pull{{From: "a", Path: "aa*.x"}}, r.Workflow.Spec.Steps[1].Pull)
+		})
 	}
 }

@@ -16,6 +16,16 @@ func (s *stepper) rename(job int, file string) (to, pattern string) {
 	if k < 0 {
 		return file, ""
 	}
+	if pattern, known := s.renames[k]; known {
+		if pattern == "" {
+			return file, ""
+		}
+		return of[job].lands.remaps[k].from, pattern
+	}
+	if s.renames == nil {
+		s.renames = map[int]string{}
+	}
+	s.renames[k] = ""
 	if !slices.ContainsFunc(of, func(p parts) bool { return !p.renames(k) }) {
 		for i := range of {
 			of[i].rename(k)
@@ -34,6 +44,7 @@ func (s *stepper) rename(job int, file string) (to, pattern string) {
 			pattern = common(pattern, name)
 		}
 	}
+	s.renames[k] = pattern
 	return of[job].lands.remaps[k].from, pattern
 }
 

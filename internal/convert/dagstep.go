@@ -24,6 +24,10 @@ type stepper struct {
 
 	copies streams // what steps after pull of what it prints
 	prints *prints
+
+	files    map[string][2]int // which job has a file at which of its words
+	patterns map[int]string    // of the files at a word
+	renames  map[int]string    // patterns for what remaps have renamed
 }
 
 // in is the environment as it is in a directory: that of a node with DIR.
