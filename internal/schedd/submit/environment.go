@@ -19,9 +19,9 @@ const maxVariable = 4096
 var (
 	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 	// takenRE matches names that htcd or HTCondor sets, and those that would not arrive as written: they have a meaning
-	// for apptainer, or the shell in which it prepares a container drops them.
+	// for apptainer, or the shell in which it prepares a container uses or drops them, as 1.4 does key and e.
 	takenRE = regexp.MustCompile(
-		`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`,
+		`^(HTCPROCID|e|key|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`,
 	)
 )
 

@@ -158,6 +158,7 @@ func TestEnvironmentsThatWouldNotArriveAreRefused(t *testing.T) {
 		"what apptainer binds":        {"APPTAINER_BIND", "/", "choose another name"},
 		"what apptainer hands on":     {"APPTAINERENV_X", "/", "choose another name"},
 		"what singularity binds":      {"SINGULARITY_BIND", "/", "choose another name"},
+		"what apptainer counts with":  {"key", "red", "choose another name"},
 		"a value of two lines":        {"A", "a\nb", "control character 0x0a"},
 		"a value with a NUL":          {"A", "a\x00", "control character 0x00"},
 		"a value with an escape":      {"A", "\x1b[31m", "control character 0x1b"},
