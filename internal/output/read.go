@@ -43,16 +43,20 @@ func numbered(dir string) ([]int, error) {
 // regular file is opened, and no symbolic link that leads out of the directory is followed. fs.ErrNotExist if the
 // proc's output, or that file, does not exist.
 func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
-	dir, err := s.ProcDir(a, proc)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
+	root, err := s.procRoot(a, proc)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	return Regular(root, file)
+}
+
+func (s Store) procRoot(a Attempt, proc int) (*os.Root, error) {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(dir)
 }
 
 // ErrNotRegular says that something is no regular file.
@@ -85,59 +89,44 @@ func (s Store) Archive(ctx context.Context, w io.Writer, a Attempt, procs ...int
 		}
 		procs = all
 	}
-	out := tar.NewWriter(w)
-	for _, proc := range procs {
-		if err := s.archive(ctx, out, a, proc); err != nil {
-			return fmt.Errorf("archive proc %d: %w", proc, err)
-		}
-	}
-	return out.Close()
+	return s.tar(w, a, procs, func(out *tar.Writer, root *os.Root, proc int) error {
+		return archive(ctx, out, root, proc, nil)
+	})
 }
 
 // ArchiveFile writes as Archive does, but one file alone, of those procs that have it.
 func (s Store) ArchiveFile(ctx context.Context, w io.Writer, a Attempt, file string, procs ...int) error {
+	return s.tar(w, a, procs, func(out *tar.Writer, root *os.Root, proc int) error {
+		info, err := root.Lstat(file)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+			return nil
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return nil
+		}
+		return add(out, root, proc, file)
+	})
+}
+
+// tar writes what write adds of each proc as a tar stream.
+func (s Store) tar(
+	w io.Writer, a Attempt, procs []int, write func(out *tar.Writer, root *os.Root, proc int) error,
+) error {
 	out := tar.NewWriter(w)
 	for _, proc := range procs {
-		if err := errors.Join(ctx.Err(), s.archiveFile(out, a, proc, file)); err != nil {
-			return fmt.Errorf("archive %s of proc %d: %w", file, proc, err)
+		root, err := s.procRoot(a, proc)
+		if err == nil {
+			err = errors.Join(write(out, root, proc), root.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("archive proc %d: %w", proc, err)
 		}
 	}
 	return out.Close()
-}
-
-func (s Store) archiveFile(out *tar.Writer, a Attempt, proc int, file string) error {
-	dir, err := s.ProcDir(a, proc)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	info, err := root.Lstat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return nil
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return nil
-	}
-	return add(out, root, proc, file)
-}
-
-func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int) error {
-	dir, err := s.ProcDir(a, proc)
-	if err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return archive(ctx, out, root, proc, nil)
 }
 
 // archive writes a directory: <number>/<path>. The records are part of the header of the directory itself.
