@@ -14,6 +14,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
+	"htc.cern.ch/htcd/internal/schedd/submit"
 )
 
 // assemble makes the objects.
@@ -508,10 +509,13 @@ func (a *assembly) sets(name string) bool {
 	return slices.ContainsFunc(a.g.parts[0].env, func(e submitfile.Variable) bool { return e.Name == name })
 }
 
-// reservedVariable matches those that the API refuses, of HTCJobs or of steps, and those that apptainer uses itself and
-// then unsets.
-var reservedVariable = regexp.MustCompile(`^(e|key|HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|` +
-	`jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
+// stepVariable matches those that htcd sets in each node, and those that the script's own shell would act upon.
+var stepVariable = regexp.MustCompile(`^(jobid|outpath|registry|(pull|push)_tag|PATH|IFS|LD_.*)$`)
+
+// reserved reports whether a variable of an HTCJob, or of a step, cannot have this name.
+func reserved(name string) bool {
+	return stepVariable.MatchString(name) || submit.CheckVariable(name, "") != nil
+}
 
 // shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its
 // item.
@@ -523,7 +527,7 @@ func (a *assembly) shellName(macro string) string {
 	if macro == "process" || macro == "row" || macro == "step" {
 		name = strings.ToUpper(name)
 	}
-	if !nameRE.MatchString(name) || reservedVariable.MatchString(name) || a.sets(name) {
+	if !nameRE.MatchString(name) || reserved(name) || a.sets(name) {
 		name = "ITEM_" + name
 	}
 	return a.variable(name, func(i int) string { return valueOf(a.g.jobs[i], macro) })
@@ -665,7 +669,7 @@ func (a *assembly) environment() {
 		}
 		word := a.cluster(a.phrase("VALUE_"+variable.Name, value))
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
-		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) &&
+		if same && !strings.Contains(variable.Value, clusterPlace) && !reserved(variable.Name) &&
 			!isUnfit(variable.Value) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}
