@@ -84,6 +84,22 @@ func TestTheTreeHasFewFolders(t *testing.T) {
 	require.LessOrEqual(t, len(folders), 16)
 }
 
+func TestCmdHtcdIsFlagsAndRun(t *testing.T) {
+	files, err := filepath.Glob("../cmd/htcd/*.go")
+	require.NoError(t, err)
+	lines := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		lines += strings.Count(string(text), "\n")
+	}
+	require.Positive(t, lines)
+	require.LessOrEqual(t, lines, 600)
+}
+
 func TestEachPathThatThePagesNameExists(t *testing.T) {
 	path := regexp.MustCompile("`((?:api|cmd|deploy|docs|examples|internal|test|tools)/[\\w./-]+)`")
 	var pages []string
