@@ -231,8 +231,8 @@ func (p *puller) from(k int, at string, job int, file, name string) string {
 	return move
 }
 
-// meet says why its nodes are no step together, or of which files two would lie at the same place, before one of them
-// has got its own.
+// meet says why its nodes cannot be one step: two files that they pull, or have as inputs, would lie at the same place
+// before they are moved to their own.
 func (p *puller) meet(inputs []v1alpha1.Input) error {
 	if p.err != nil {
 		return p.err

@@ -15,7 +15,7 @@ from .errors import Error
 
 # Bytes of one request, which the apiserver breaks off after a minute.
 _PIECE = 16 << 20
-# Seconds before each further try of which nothing has arrived.
+# Seconds before each further try while nothing arrives.
 _PAUSES = 1, 3, 9, 20
 
 

@@ -19,7 +19,7 @@ type rarely struct {
 
 const (
 	pause     = time.Minute
-	mostLines = 100 // of which it knows when they were passed
+	mostLines = 100 // remembered at once
 )
 
 var stamp = regexp.MustCompile(`"time":"[^"]*"`)

@@ -48,7 +48,7 @@ type Guard struct {
 	Now   func() time.Time
 	// Many receives the number of objects kept, and one of them, when some of them were not kept before.
 	Many func(n int, such ledger.Run)
-	// Few receives a run of an object that vanished without having been deleted and of which nothing is kept.
+	// Few receives a run of an object that vanished without having been deleted, and whose jobs and output are removed.
 	Few func(gone ledger.Run)
 	// Deletions holds those that were observed.
 	Deletions Deletions
